@@ -1,0 +1,84 @@
+# `make` alone prints what there is. Everything is installed below .venv; PYTHON names the interpreter it is made from.
+
+PYTHON ?= python3
+# Processes that run tests side by side.
+JOBS ?= 2
+# More arguments for pytest or the benchmark: make test ARGS="tests/kv -k list"
+ARGS ?=
+# One database alone: make test DB=sqlite, or DB=postgres
+DB ?=
+
+BIN := .venv/bin
+CLIENTS := tests/clients
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PIP_NO_INPUT := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help run test lint format bench clean venv venv-dev clients tools-seen
+
+help: ## print this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+
+run: venv ## install what is missing and start everything on HOST and PORT (Ctrl-C ends it)
+	@exec $(BIN)/python manage.py up
+
+test: venv-dev clients tools-seen ## run all tests, on SQLite and then on PostgreSQL (ARGS, DB, JOBS)
+	@exec $(BIN)/python -m tests.services.databases $(if $(DB),--only $(DB)) -- -n $(JOBS) --dist loadfile $(ARGS)
+
+lint: venv-dev ## check style, likely bugs and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: venv-dev ## put the code into its one shape
+	$(BIN)/ruff check --fix-only --quiet .
+	$(BIN)/ruff format .
+
+bench: venv-dev ## measure; prints a table and writes build/bench.json (ARGS)
+	@exec $(BIN)/python -m tests.bench $(ARGS)
+
+clean: ## delete what the tools made; the data of an instance stays
+	rm -rf .venv build .mypy_cache .ruff_cache .pytest_cache .hypothesis $(CLIENTS)/node_modules
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# $(call install,STAMP,REQUIREMENTS FILE,FILES IT DEPENDS ON)
+# Calls pip only when the requirements or the interpreter changed since the last time that it ran to its end. By content
+# and not by date, because git sets dates anew at every checkout.
+define install
+$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+  echo "vskill needs Python 3.11 or later; '$(PYTHON)' is $$($(PYTHON) -V 2>&1 | tail -1)." >&2; \
+  echo "Name another one like this: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; exit 1; }; \
+want="$$($(PYTHON) -VV) $$(cat $(3) | cksum)"; \
+if [ ! -x $(BIN)/python ] || [ "$$(cat .venv/$(1) 2>/dev/null)" != "$$want" ]; then \
+  echo "Installing $(2) into .venv ..."; \
+  $(PYTHON) -m venv .venv || { echo "On Debian the module venv comes with: apt-get install python3-venv" >&2; exit 1; }; \
+  $(BIN)/python -m pip install --quiet --requirement $(2) || { \
+    echo "The packages could not be installed; nothing else was changed. Once the package index answers, run it again." >&2; \
+    exit 1; }; \
+  echo "$$want" > .venv/$(1); \
+fi
+endef
+
+venv:
+	@$(call install,installed,requirements.txt,requirements.txt)
+
+venv-dev:
+	@$(call install,installed-dev,requirements-dev.txt,requirements.txt requirements-dev.txt)
+
+# The public clients that tests run against the server, and a package of real skills. No script of theirs runs here.
+clients:
+	@if ! command -v npm >/dev/null; then exit 0; fi; \
+	want="$$(cat $(CLIENTS)/package-lock.json | cksum)"; \
+	if [ "$$(cat $(CLIENTS)/node_modules/.installed 2>/dev/null)" = "$$want" ]; then exit 0; fi; \
+	echo "Installing the clients that tests run into $(CLIENTS)/node_modules ..."; \
+	if (cd $(CLIENTS) && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error); then \
+	  echo "$$want" > $(CLIENTS)/node_modules/.installed; \
+	elif [ "$${CI:-}" = true ]; then exit 1; \
+	else echo "They could not be installed; the tests that need them will be skipped." >&2; fi
+
+tools-seen:
+	@command -v node >/dev/null && command -v npm >/dev/null || \
+	  echo "node and npm are not installed: tests with public clients and real skills will be skipped." >&2
+	@command -v chromium >/dev/null && command -v chromedriver >/dev/null || \
+	  echo "chromium and chromedriver are not installed: browser tests will be skipped (Debian: chromium chromium-driver)." >&2
