@@ -1,0 +1,153 @@
+"""The tables of the submissions: the entries, their history, and the messages of the queue."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django.db import models
+from django.db.models import F, Q
+from django.db.models.functions import Now
+
+from submissions.states import LIVE_STATES, STUCK_STATES, State
+from vskill.kv.clock import parse_isoformat
+from vskill.kv.models import AbstractKVEntry
+
+SUBMISSION_PREFIX = "sub:"
+
+
+class SubmissionEntry(AbstractKVEntry):
+    """A submission, ``sub:{id}``: its typed columns say what the queue, recovery and the pages ask for.
+
+    ``identity`` is what makes two submissions the same skill: the normalised repository URL and the path inside it.
+    """
+
+    projected_columns: ClassVar[tuple[str, ...]] = (
+        "state",
+        "identity",
+        "repo_url",
+        "skill_path",
+        "skill_name",
+        "content_hash",
+        "verdict",
+        "state_at",
+        "submitted_at",
+    )
+
+    state = models.CharField(max_length=24, blank=True, default="")
+    identity = models.CharField(max_length=64, blank=True, default="")
+    repo_url = models.CharField(max_length=500, blank=True, default="")
+    skill_path = models.CharField(max_length=400, blank=True, default="")
+    skill_name = models.CharField(max_length=200, blank=True, default="")
+    content_hash = models.CharField(max_length=64, blank=True, default="")
+    verdict = models.CharField(max_length=16, blank=True, default="")
+    state_at = models.DateTimeField(null=True, blank=True)
+    submitted_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta(AbstractKVEntry.Meta):
+        verbose_name = "submission"
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            *AbstractKVEntry.Meta.constraints,
+            models.UniqueConstraint(
+                fields=["namespace", "identity"],
+                condition=Q(state__in=sorted(LIVE_STATES)),
+                name="submission_one_live_per_skill",
+            ),
+        ]
+        indexes: ClassVar[list[models.Index]] = [
+            *AbstractKVEntry.Meta.indexes,
+            models.Index(
+                fields=["namespace", "state_at"], condition=Q(state__in=sorted(STUCK_STATES)), name="submission_stuck"
+            ),
+            models.Index(fields=["namespace", "state", "-state_at"], name="submission_state"),
+            models.Index(fields=["namespace", "identity", "-submitted_at"], name="submission_identity"),
+            models.Index(fields=["namespace", "-submitted_at"], name="submission_newest"),
+        ]
+
+    @property
+    def submission_id(self) -> str:
+        """Return the id without its prefix."""
+        return self.key.removeprefix(SUBMISSION_PREFIX)
+
+    @classmethod
+    def project(cls, value: Any) -> dict[str, Any]:
+        """Return the typed columns of a submission's value; whatever is not there or not a text stays empty."""
+        fields = value if isinstance(value, dict) else {}
+
+        def text(name: str, length: int) -> str:
+            found = fields.get(name)
+            return found[:length] if isinstance(found, str) else ""
+
+        return {
+            "state": text("state", 24),
+            "identity": text("identity", 64),
+            "repo_url": text("repoUrl", 500),
+            "skill_path": text("skillPath", 400),
+            "skill_name": text("skillName", 200),
+            "content_hash": text("contentHash", 64),
+            "verdict": text("verdict", 16),
+            "state_at": parse_isoformat(fields.get("updatedAt")),
+            "submitted_at": parse_isoformat(fields.get("createdAt")),
+        }
+
+
+class SubmissionTransition(models.Model):
+    """One step of one submission, written in the transaction that took it and never changed."""
+
+    namespace = models.CharField(max_length=64)
+    submission_id = models.CharField(max_length=64)
+    sequence = models.BigIntegerField(help_text="version of the entry that this step wrote")
+    from_state = models.CharField(max_length=24, blank=True)
+    to_state = models.CharField(max_length=24, choices=[(state, state) for state in State])
+    reason = models.TextField(blank=True)
+    actor = models.CharField(max_length=150)
+    trigger = models.CharField(max_length=64)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        verbose_name = "transition"
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.UniqueConstraint(fields=["namespace", "submission_id", "sequence"], name="transition_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.submission_id}: {self.from_state or 'new'} to {self.to_state}"
+
+
+class QueueMessage(models.Model):
+    """A piece of work: waiting until ``available_at``, leased until ``leased_until``, or parked for a person.
+
+    A message that is done is deleted. ``subject`` is what it is about (a submission id): there is one message a kind and subject.
+    ``errors`` counts attempts that ended with an error, ``crashes`` those whose worker did not come back.
+    """
+
+    environment = models.CharField(max_length=64)
+    kind = models.CharField(max_length=64)
+    subject = models.CharField(max_length=200)
+    body = models.TextField(default="{}")
+    priority = models.SmallIntegerField(default=0)
+    created_at = models.DateTimeField(db_default=Now())
+    available_at = models.DateTimeField(db_default=Now())
+    lease_token = models.CharField(max_length=32, blank=True, default="")
+    leased_until = models.DateTimeField(null=True, blank=True)
+    leased_by = models.CharField(max_length=100, blank=True, default="")
+    errors = models.SmallIntegerField(default=0)
+    crashes = models.SmallIntegerField(default=0)
+    last_error = models.TextField(blank=True, default="")
+    parked_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.UniqueConstraint(
+                fields=["environment", "kind", "subject"], name="message_once", condition=Q(parked_at__isnull=True)
+            ),
+        ]
+        indexes: ClassVar[list[models.Index]] = [
+            models.Index(
+                F("environment"), F("priority").desc(), F("id"), condition=Q(parked_at__isnull=True), name="message_next"
+            ),
+            models.Index(fields=["leased_until"], condition=Q(leased_until__isnull=False), name="message_lease"),
+            models.Index(fields=["environment", "subject"], name="message_subject"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.subject}"

@@ -1,0 +1,35 @@
+"""What every test has: coroutine tests, environments, and threads that are ended."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+
+import pytest
+from asgiref.sync import async_to_sync
+
+from vskill.environments import WorkerEnv, get_environment
+from vskill.kv.threads import readers, writers
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run a coroutine test as a management command runs its work, so that its connections are closed as there."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    names = pyfuncitem._fixtureinfo.argnames
+    async_to_sync(pyfuncitem.obj)(**{name: pyfuncitem.funcargs[name] for name in names})
+    return True
+
+
+@pytest.fixture
+def env() -> WorkerEnv:
+    """Return the environment that the test server's host chooses."""
+    return get_environment("default")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _database_threads_end() -> Iterator[None]:
+    yield
+    readers.close()
+    writers.close()

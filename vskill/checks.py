@@ -1,0 +1,59 @@
+"""System checks: pairs of settings that contradict each other are refused at start-up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, Tags, register
+from django.core.exceptions import ImproperlyConfigured
+
+from vskill.environments import all_environments
+
+
+@register(Tags.compatibility)
+def check_environments(app_configs: Sequence[Any] | None, **_kwargs: Any) -> list[CheckMessage]:
+    """Refuse environments that cannot be built, share a host, or name a database that does not exist."""
+    try:
+        environments = all_environments()
+    except ImproperlyConfigured as error:
+        return [Error(str(error), id="vskill.E001")]
+    problems: list[CheckMessage] = []
+    owners: dict[str, str] = {}
+    for env in environments.values():
+        if env.database not in settings.DATABASES:
+            problems.append(
+                Error(
+                    f"Environment {env.name!r} uses the database {env.database!r}, which is not configured.",
+                    hint="Name it in VSKILL_DATABASES, or leave 'database' out to use DATABASE_URL.",
+                    id="vskill.E002",
+                )
+            )
+        for host in env.hosts:
+            if (owner := owners.setdefault(host, env.name)) != env.name:
+                problems.append(
+                    Error(
+                        f"Environments {owner!r} and {env.name!r} both answer to the host {host!r}.",
+                        hint="A host name chooses one environment: give it to one of them.",
+                        id="vskill.E003",
+                    )
+                )
+    return problems
+
+
+@register(Tags.compatibility)
+def check_pool(app_configs: Sequence[Any] | None, **_kwargs: Any) -> list[CheckMessage]:
+    """Refuse more database threads than the connection pool has connections."""
+    threads = settings.KV_READ_WORKERS + settings.KV_WRITE_WORKERS + 1
+    if min(settings.KV_READ_WORKERS, settings.KV_WRITE_WORKERS) < 1:
+        return [Error("VSKILL_KV_READ_WORKERS and VSKILL_KV_WRITE_WORKERS are at least 1.", id="vskill.E005")]
+    return [
+        Error(
+            f"Database {alias!r} has a pool of {pool['max_size']} connections for {threads} threads; work would time out.",
+            hint="Raise VSKILL_DATABASE_POOL_SIZE or lower VSKILL_KV_READ_WORKERS and VSKILL_KV_WRITE_WORKERS.",
+            id="vskill.E004",
+        )
+        for alias, database in settings.DATABASES.items()
+        if (pool := database.get("OPTIONS", {}).get("pool")) and pool["max_size"] < threads
+    ]

@@ -1,0 +1,144 @@
+"""The environments that one process serves: plain values, read from settings, known to every app.
+
+An environment (a public registry and an internal one, say) is the only way to reach a KV namespace, the queue, a policy or a
+secret. This module imports no app: each app builds its own namespaces and queue from these values.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Any
+
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+from django.core.signals import setting_changed
+
+from vskill.errors import VskillError
+
+
+class UnknownEnvironment(VskillError):
+    """No environment has that name or serves that host."""
+
+    code = "unknown_environment"
+
+
+class SecretMissing(VskillError):
+    """A secret is asked for that the environment was not given."""
+
+    code = "secret_missing"
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What an environment allows.
+
+    ``source_file_roots``: directories below which ``file://`` repositories are accepted (none by default).
+    ``source_private_hosts``: host names that may resolve to private addresses (an internal git server).
+    ``source_rewrites``: pairs of URL prefixes, applied when fetching only (a mirror).
+    ``trusted_owners``: ``host/owner`` whose skills need structure and rules alone (VENDOR_APPROVED).
+    ``tier1_engines`` and ``tier2_engines``: names of verification engines that are due in each tier.
+    """
+
+    source_file_roots: tuple[str, ...] = ()
+    source_private_hosts: tuple[str, ...] = ()
+    source_rewrites: tuple[tuple[str, str], ...] = ()
+    trusted_owners: tuple[str, ...] = ()
+    tier1_engines: tuple[str, ...] = ("skilltotal",)
+    tier2_engines: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class WorkerEnv:
+    """One environment.
+
+    ``name`` is the namespace column of every entry; ``hosts`` are the host names it answers to, lower case without port (``*``
+    for any); ``database`` and ``queue`` are aliases. Secrets never show in ``repr``.
+    """
+
+    name: str
+    hosts: tuple[str, ...] = ()
+    public_url: str = ""
+    database: str = "default"
+    queue: str = "default"
+    policy: Policy = field(default_factory=Policy)
+    secrets: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), repr=False, compare=False)
+
+    def secret(self, name: str) -> str:
+        """Return a secret of this environment; raise ``SecretMissing`` where it has none of that name."""
+        try:
+            return self.secrets[name]
+        except KeyError:
+            raise SecretMissing(
+                f"Environment {self.name!r} has no secret {name!r}. Name its variable under 'secrets' in VSKILL_ENVIRONMENTS."
+            ) from None
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(_tuples(item) for item in value) if isinstance(value, (list, tuple)) else value
+
+
+def build_environment(name: str, options: Mapping[str, Any], variables: Mapping[str, str]) -> WorkerEnv:
+    """Build one environment from its part of ``VSKILL_ENVIRONMENTS``.
+
+    ``options["secrets"]`` maps a secret to the name of the variable that holds it, so that settings never hold one. Raises
+    ``ImproperlyConfigured`` for an option or policy that does not exist and for a secret whose variable is not set.
+    """
+    known = {one.name for one in fields(WorkerEnv)} - {"name"}
+    if unknown := set(options) - known:
+        raise ImproperlyConfigured(f"VSKILL_ENVIRONMENTS: {name!r} has unknown options {sorted(unknown)}; known: {sorted(known)}.")
+    policy = options.get("policy", {})
+    if unknown := set(policy) - {one.name for one in fields(Policy)}:
+        raise ImproperlyConfigured(f"VSKILL_ENVIRONMENTS: {name!r} has unknown policies {sorted(unknown)}.")
+    secrets: dict[str, str] = {}
+    for secret, variable in options.get("secrets", {}).items():
+        if variable not in variables:
+            raise ImproperlyConfigured(f"VSKILL_ENVIRONMENTS: secret {secret!r} of {name!r} needs the variable {variable}.")
+        secrets[secret] = variables[variable]
+    return WorkerEnv(
+        name=name,
+        hosts=tuple(host.lower() for host in options.get("hosts", ())),
+        public_url=str(options.get("public_url", "")).rstrip("/"),
+        database=options.get("database", "default"),
+        queue=options.get("queue", "default"),
+        policy=Policy(**{key: _tuples(value) for key, value in policy.items()}),
+        secrets=MappingProxyType(secrets),
+    )
+
+
+@lru_cache(maxsize=1)
+def all_environments() -> Mapping[str, WorkerEnv]:
+    """Return every configured environment by name, in the order of the settings."""
+    return MappingProxyType(
+        {name: build_environment(name, options, os.environ) for name, options in settings.VSKILL_ENVIRONMENTS.items()}
+    )
+
+
+def get_environment(name: str) -> WorkerEnv:
+    """Return the environment of that name; raise ``UnknownEnvironment`` where there is none."""
+    try:
+        return all_environments()[name]
+    except KeyError:
+        known = ", ".join(all_environments())
+        raise UnknownEnvironment(f"There is no environment {name!r}. Configured: {known}.") from None
+
+
+def environment_for_host(host: str) -> WorkerEnv:
+    """Return the environment that serves ``host`` (a port is ignored): an exact name before ``*``."""
+    bare = host.lower().rsplit(":", 1)[0] if not host.endswith("]") else host.lower()
+    for wanted in (bare, "*"):
+        for env in all_environments().values():
+            if wanted in env.hosts:
+                return env
+    raise UnknownEnvironment(f"No environment of this server answers to the host {bare!r}. Add it to VSKILL_HOSTS.")
+
+
+def _forget_environments(*, setting: str, **_kwargs: Any) -> None:
+    if setting == "VSKILL_ENVIRONMENTS":
+        all_environments.cache_clear()
+
+
+setting_changed.connect(_forget_environments, dispatch_uid="vskill.environments")

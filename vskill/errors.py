@@ -1,0 +1,15 @@
+"""The root of the one exception tree: every room derives its own errors from ``VskillError``."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class VskillError(Exception):
+    """Base of every error that vskill raises on purpose.
+
+    ``str(error)`` is a sentence for a person: what happened, what was kept, what to do.
+    ``code`` is a stable word for machines; APIs return it and tests compare it.
+    """
+
+    code: ClassVar[str] = "error"

@@ -1,0 +1,36 @@
+"""The database's clock: the one that several machines share."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from django.db import connections
+
+
+def database_now(alias: str) -> datetime:
+    """Return the present time by the clock of the database ``alias``, in UTC, to the microsecond (SQLite: millisecond)."""
+    connection = connections[alias]
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            # clock_timestamp moves on inside a transaction; now() stands still at its start.
+            cursor.execute("SELECT clock_timestamp()")
+            now: datetime = cursor.fetchone()[0]
+            return now.astimezone(UTC)
+        cursor.execute("SELECT strftime('%Y-%m-%d %H:%M:%f', 'now')")
+        return datetime.fromisoformat(cursor.fetchone()[0]).replace(tzinfo=UTC)
+
+
+def isoformat(moment: datetime) -> str:
+    """Return ``moment`` as the text that values hold: UTC, milliseconds, ``Z``."""
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def parse_isoformat(text: object) -> datetime | None:
+    """Return the moment of a text that ``isoformat`` wrote, or ``None`` for anything else; without a zone it is UTC."""
+    if not isinstance(text, str):
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)

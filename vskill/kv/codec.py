@@ -1,0 +1,65 @@
+"""JSON in and out of the value column, and the keys that may stand beside it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+from vskill.kv.errors import InvalidKey, InvalidValue
+
+MAX_KEY_LENGTH: Final = 512
+_LAST_CODE_POINT: Final = 0x10FFFF
+
+
+def check_key(key: str) -> str:
+    """Return ``key``; raise ``InvalidKey`` for one that some database could not hold or would change."""
+    if not isinstance(key, str) or not key:
+        raise InvalidKey("A key is a text that is not empty.")
+    if len(key) > MAX_KEY_LENGTH:
+        raise InvalidKey(f"A key has at most {MAX_KEY_LENGTH} characters; this one has {len(key)}.")
+    if "\0" in key:
+        raise InvalidKey("A key cannot contain the NUL character.")
+    try:
+        key.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidKey("A key cannot contain half of a surrogate pair.") from error
+    return key
+
+
+def encode(value: Any) -> str:
+    """Return ``value`` as ASCII JSON; raise ``InvalidValue`` for what JSON does not have (NaN, bytes, a cycle)."""
+    try:
+        return json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidValue(f"This value cannot be written as JSON: {error}") from error
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+_decoder: Final = json.JSONDecoder(parse_constant=_refuse_constant)
+
+
+def decode(text: str) -> Any:
+    """Return the value of a JSON text; raise ``ValueError`` for one that is not JSON (the reader calls that entry malformed)."""
+    try:
+        return _decoder.decode(text)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+
+
+def prefix_end(prefix: str) -> str | None:
+    """Return the least text above every key that starts with ``prefix``, or ``None`` where there is none.
+
+    The order of UTF-8 bytes is the order of code points, so the last code point that has a successor is raised by one; the gap of
+    the surrogates, which UTF-8 does not have, is stepped over.
+    """
+    for position in range(len(prefix) - 1, -1, -1):
+        point = ord(prefix[position])
+        if point < _LAST_CODE_POINT:
+            following = point + 1
+            if 0xD800 <= following <= 0xDFFF:
+                following = 0xE000
+            return prefix[:position] + chr(following)
+    return None

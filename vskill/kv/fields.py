@@ -1,0 +1,23 @@
+"""Model fields of the KV layer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import models
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+
+class KeyField(models.CharField):
+    """Hold a key that compares byte by byte on every database.
+
+    SQLite's default collation does so already; PostgreSQL needs the collation ``C``, or a listing would follow the language
+    rules of the server and a range over a prefix would miss keys.
+    """
+
+    def db_parameters(self, connection: BaseDatabaseWrapper) -> dict[str, Any]:
+        """Return the column's parameters with the collation that the vendor needs."""
+        parameters: dict[str, Any] = super().db_parameters(connection)
+        if connection.vendor == "postgresql":
+            parameters["collation"] = "C"
+        return parameters

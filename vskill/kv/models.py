@@ -1,0 +1,105 @@
+"""Entries in a table.
+
+Each app models its own entries by a subclass of ``AbstractKVEntry`` with typed, indexed columns. These columns are projected from
+the value in the same write and cannot be written alone, so that a row cannot disagree with itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, ClassVar, Self, TypeVar
+
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from vskill.kv.codec import MAX_KEY_LENGTH, decode, encode
+from vskill.kv.errors import ProjectedColumn
+from vskill.kv.fields import KeyField
+
+EntryT = TypeVar("EntryT", bound="AbstractKVEntry", covariant=True)
+
+
+class KVEntryQuerySet(models.QuerySet[EntryT]):
+    """Entries, with a guard over the columns that belong together."""
+
+    def live(self) -> Self:
+        """Return the entries that have not expired by the database's clock."""
+        return self.filter(Q(expires_at__isnull=True) | Q(expires_at__gt=Now()))
+
+    def update(self, **columns: Any) -> int:
+        """Update columns that stand by themselves; raise ``ProjectedColumn`` for the value and what is projected from it."""
+        guarded = {"value", "version", *self.model.projected_columns}.intersection(columns)
+        if guarded:
+            raise ProjectedColumn(
+                f"{sorted(guarded)} of {self.model.__name__} belong to the value and were left as they are; "
+                "write them through KVNamespace.put()."
+            )
+        return super().update(**columns)
+
+    def bulk_update(self, *_args: Any, **_kwargs: Any) -> int:
+        """Refuse: a bulk update would write columns apart from the value."""
+        raise ProjectedColumn(f"{self.model.__name__} is not written in bulk; use KVNamespace.put().")
+
+    def write_row(self, **columns: Any) -> int:
+        """Update whole rows; for the KV layer alone, which passes the value together with its projection."""
+        return super().update(**columns)
+
+
+class AbstractKVEntry(models.Model):
+    """A key, its JSON value, its metadata, a version that every write raises, and a time of expiry.
+
+    ``namespace`` is the name of the environment. ``projected_columns`` names the columns of a subclass that ``project`` computes.
+    """
+
+    projected_columns: ClassVar[tuple[str, ...]] = ()
+
+    namespace = models.CharField(max_length=64)
+    key = KeyField(max_length=MAX_KEY_LENGTH)
+    value = models.TextField()
+    metadata = models.TextField(default="{}")
+    version = models.BigIntegerField(default=1)
+    expires_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(db_default=Now())
+    updated_at = models.DateTimeField(db_default=Now())
+
+    objects = KVEntryQuerySet.as_manager()
+
+    class Meta:
+        abstract = True
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.UniqueConstraint(fields=["namespace", "key"], name="%(app_label)s_%(class)s_key"),
+        ]
+        indexes: ClassVar[list[models.Index]] = [
+            models.Index(
+                fields=["namespace", "expires_at"],
+                name="%(app_label)s_%(class)s_e",
+                condition=Q(expires_at__isnull=False),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.key}"
+
+    @classmethod
+    def project(cls, value: Any) -> dict[str, Any]:
+        """Return the typed columns of ``value``; a subclass names each of them in ``projected_columns``."""
+        return {}
+
+    def save(self, *args: Any, update_fields: Iterable[str] | None = None, **kwargs: Any) -> None:
+        """Save with the projection of the value; raise ``ProjectedColumn`` when asked to save part of the row."""
+        if update_fields is not None:
+            raise ProjectedColumn(f"{self} is saved whole: its columns are projected from its value in the same write.")
+        decoded = decode(self.value)
+        self.value = encode(decoded)
+        for column, projected in self.project(decoded).items():
+            setattr(self, column, projected)
+        super().save(*args, **kwargs)
+
+
+class KVEntry(AbstractKVEntry):
+    """Whatever has no table of its own: health of repositories, external scans, heartbeats, pauses."""
+
+    class Meta(AbstractKVEntry.Meta):
+        verbose_name = "KV entry"
+        verbose_name_plural = "KV entries"

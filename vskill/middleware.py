@@ -1,0 +1,103 @@
+"""Middleware: the environment of a request, a database that is away, and the headers of every answer."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from asgiref.sync import iscoroutinefunction, markcoroutinefunction
+from django.core.exceptions import DisallowedHost
+from django.db import InterfaceError, OperationalError
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.shortcuts import render
+
+from vskill.environments import UnknownEnvironment, environment_for_host
+from vskill.worker_context import run_with_worker_env
+
+GetResponse = Callable[[HttpRequest], HttpResponseBase | Awaitable[HttpResponseBase]]
+
+logger = logging.getLogger(__name__)
+
+CONTENT_SECURITY_POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; font-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+
+
+class _Middleware:
+    """Both kinds of middleware in one: synchronous below WSGI, asynchronous below ASGI."""
+
+    sync_capable = True
+    async_capable = True
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self.get_response = get_response
+        if iscoroutinefunction(get_response):
+            markcoroutinefunction(self)
+
+
+class WorkerEnvMiddleware(_Middleware):
+    """Answer each request inside the environment that its host name chooses."""
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
+        """Run the rest of the request in its scope; 421 for a host that no environment serves."""
+        try:
+            env = environment_for_host(request.get_host())
+        except (UnknownEnvironment, DisallowedHost):
+            return self._refuse()
+        return run_with_worker_env(env, self.get_response, request)
+
+    def _refuse(self) -> HttpResponseBase | Awaitable[HttpResponseBase]:
+        refusal = HttpResponse(
+            "This server does not serve that host name. Add it to VSKILL_HOSTS.\n", status=421, content_type="text/plain"
+        )
+        if not iscoroutinefunction(self):
+            return refusal
+
+        async def answer() -> HttpResponseBase:
+            return refusal
+
+        return answer()
+
+
+class DatabaseUnavailableMiddleware(_Middleware):
+    """Answer 503 with Retry-After while the database is away; never an empty page."""
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
+        """Pass the request on; what a view raises arrives in ``process_exception``."""
+        return self.get_response(request)
+
+    def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponseBase | None:
+        """Return the 503 for an error of the connection; leave every other exception alone."""
+        if not isinstance(exception, (OperationalError, InterfaceError)):
+            return None
+        logger.error("database unavailable at %s: %s", request.path, exception)
+        message = "The database does not answer right now. Nothing was changed; please try again in a moment."
+        response: HttpResponseBase
+        if request.path.startswith("/api/"):
+            response = JsonResponse({"error": "database_unavailable", "message": message}, status=503)
+        else:
+            response = render(request, "503.html", {"message": message}, status=503)
+        response["Retry-After"] = "10"
+        return response
+
+
+class SecurityHeadersMiddleware(_Middleware):
+    """Set the content security policy, and forbid guessing of content types."""
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
+        """Add the headers to the answer."""
+        response = self.get_response(request)
+        if isinstance(response, HttpResponseBase):
+            return self._add(response)
+
+        async def answer() -> HttpResponseBase:
+            return self._add(await response)
+
+        return answer()
+
+    def _add(self, response: HttpResponseBase) -> HttpResponseBase:
+        response.headers.setdefault("Content-Security-Policy", CONTENT_SECURITY_POLICY)
+        response.headers.setdefault("Permissions-Policy", "interest-cohort=()")
+        return response

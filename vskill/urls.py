@@ -1,0 +1,16 @@
+"""The URL space: the admin, the submissions, and the marketplace at the root."""
+
+from __future__ import annotations
+
+from django.contrib import admin
+from django.urls import include, path
+
+admin.site.site_header = "vskill"
+admin.site.site_title = "vskill"
+admin.site.index_title = "Operations"
+
+urlpatterns = [
+    path("admin/", admin.site.urls),
+    path("", include("submissions.urls")),
+    path("", include("marketplace.urls")),
+]

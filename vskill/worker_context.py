@@ -1,0 +1,118 @@
+"""The current worker environment: scoped, never set, never cleared.
+
+``run_with_worker_env(env, func)`` is the only way in. The scope lives in asgiref's ``Local``, which follows ``await``, tasks and
+``sync_to_async``. ``Local`` tags its data with the thread, so a thread that was handed a copied context by other means
+(``asyncio.to_thread``) would see nothing: the same scope therefore rides in a ``ContextVar`` as well, and is read from there when
+``Local`` is empty. Both are written together, in one place, and restored together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from inspect import isawaitable
+from typing import Any, Final, TypeVar, overload
+
+from asgiref.local import Local
+from asgiref.sync import iscoroutinefunction
+
+from vskill.environments import WorkerEnv
+from vskill.errors import VskillError
+
+T = TypeVar("T")
+
+
+class WorkerEnvMissing(VskillError):
+    """Something that belongs to an environment is asked for outside any scope."""
+
+    code = "worker_env_missing"
+
+
+class EnvClosed(VskillError):
+    """Work that outlived its batch asks for the batch's environment."""
+
+    code = "env_closed"
+
+
+class _Scope:
+    __slots__ = ("closed", "env")
+
+    def __init__(self, env: WorkerEnv) -> None:
+        self.env = env
+        self.closed = False
+
+
+_local: Final = Local()
+_carried: Final[ContextVar[_Scope | None]] = ContextVar("vskill_worker_env", default=None)
+
+
+def _current_scope() -> _Scope | None:
+    scope: _Scope | None = getattr(_local, "scope", None)
+    return scope if scope is not None else _carried.get()
+
+
+@contextmanager
+def _scope(env: WorkerEnv) -> Iterator[None]:
+    previous_local: _Scope | None = getattr(_local, "scope", None)
+    previous_carried = _carried.get()
+    scope = _Scope(env)
+    _local.scope = scope
+    _carried.set(scope)
+    try:
+        yield
+    finally:
+        scope.closed = True
+        # The previous value is put back and never deleted: older asgiref removed a deleted attribute from other contexts too.
+        _local.scope = previous_local
+        _carried.set(previous_carried)
+
+
+async def _await_in_scope(env: WorkerEnv, awaitable: Awaitable[T]) -> T:
+    with _scope(env):
+        return await awaitable
+
+
+async def _call_in_scope(env: WorkerEnv, func: Callable[..., Awaitable[T]], args: Any, kwargs: Any) -> T:
+    with _scope(env):
+        return await func(*args, **kwargs)
+
+
+@overload
+def run_with_worker_env(env: WorkerEnv, func: Callable[..., Awaitable[T]], /, *args: Any, **kwargs: Any) -> Awaitable[T]: ...
+@overload
+def run_with_worker_env(env: WorkerEnv, func: Callable[..., T], /, *args: Any, **kwargs: Any) -> T: ...
+def run_with_worker_env(env: WorkerEnv, func: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    """Run ``func(*args, **kwargs)`` with ``env`` as the current environment and return its result.
+
+    A coroutine function (an async view too) gives an awaitable that keeps the scope until it ends; a plain function runs at once.
+    Scopes nest: each sees its own and the outer one is back afterwards, by return, exception and cancellation alike.
+    """
+    if iscoroutinefunction(func):
+        return _call_in_scope(env, func, args, kwargs)
+    with _scope(env):
+        result = func(*args, **kwargs)
+    return _await_in_scope(env, result) if isawaitable(result) else result
+
+
+def get_worker_env() -> WorkerEnv | None:
+    """Return the environment of the current scope, or ``None`` outside any.
+
+    Raises ``EnvClosed`` in work that was started inside a scope and is still running after it ended.
+    """
+    scope = _current_scope()
+    if scope is None:
+        return None
+    if scope.closed:
+        raise EnvClosed(
+            f"The scope of environment {scope.env.name!r} has ended; work that outlives its batch must open a scope of its own."
+        )
+    return scope.env
+
+
+def require_worker_env() -> WorkerEnv:
+    """Return the environment of the current scope; raise ``WorkerEnvMissing`` outside any."""
+    env = get_worker_env()
+    if env is None:
+        raise WorkerEnvMissing("There is no current environment: run this inside run_with_worker_env(env, ...).")
+    return env

@@ -1,0 +1,11 @@
+"""The WSGI application, for hosts that cannot serve ASGI (pages only; nothing here needs a socket)."""
+
+from __future__ import annotations
+
+import os
+
+from django.core.wsgi import get_wsgi_application
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "vskill.settings")
+
+application = get_wsgi_application()
