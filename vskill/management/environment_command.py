@@ -1,0 +1,80 @@
+"""What a management command needs to do its work inside an environment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, ClassVar
+
+from asgiref.sync import async_to_sync
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import connections
+
+from vskill.environments import UnknownEnvironment, WorkerEnv, all_environments, get_environment
+from vskill.worker_context import run_with_worker_env
+
+
+class EnvironmentCommand(BaseCommand):
+    """Run a command's work inside the environment that ``--environment`` names.
+
+    A subclass writes ``work``, a coroutine method that ``handle`` runs once for each selected environment, one after
+    another, in the scope of that environment and on an event loop of its own. A command that serves several
+    environments at once, or sums up over them, overrides ``handle`` and calls ``selected_environments`` and ``run_in``
+    itself, within ``connections_given_back``.
+
+    ``all_by_default`` says what happens without ``--environment``: every configured environment, in the order of the
+    settings, or the only one there is. A server of several never guesses which of them was meant.
+    """
+
+    all_by_default: ClassVar[bool] = False
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Add ``--environment``; a subclass that has arguments of its own calls this first."""
+        default = "every configured one" if self.all_by_default else "the only one there is"
+        parser.add_argument("--environment", metavar="NAME", help=f"environment to work in (default: {default})")
+
+    def selected_environments(self, options: Mapping[str, Any]) -> list[WorkerEnv]:
+        """Return the environments to work in.
+
+        Raises ``CommandError`` for a name that is not configured, and for no name where one is needed.
+        """
+        name: str | None = options.get("environment")
+        if name is not None:
+            try:
+                return [get_environment(name)]
+            except UnknownEnvironment as error:
+                raise CommandError(str(error)) from error
+        every = list(all_environments().values())
+        if self.all_by_default or len(every) == 1:
+            return every
+        known = ", ".join(env.name for env in every)
+        raise CommandError(f"Nothing was done: name one of the environments with --environment. Configured: {known}.")
+
+    async def work(self, env: WorkerEnv, options: Mapping[str, Any]) -> Any:
+        """Do the work in one environment; it is the current one, and what is returned comes back from ``run_in``."""
+        raise NotImplementedError(f"{type(self).__name__} has no work.")
+
+    def run_in(self, env: WorkerEnv, options: Mapping[str, Any]) -> Any:
+        """Run ``work`` to its end inside the scope of ``env`` and return its result."""
+        return async_to_sync(run_with_worker_env)(env, self.work, env, options)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Run ``work`` in each selected environment."""
+        with self.connections_given_back():
+            for env in self.selected_environments(options):
+                self.run_in(env, options)
+
+    @contextmanager
+    def connections_given_back(self) -> Iterator[None]:
+        """Close, when the body ends, each connection that it opened in this thread; its caller's own stay open."""
+        held = {
+            connection.alias
+            for connection in connections.all(initialized_only=True)
+            if connection.connection is not None
+        }
+        try:
+            yield
+        finally:
+            for connection in connections.all(initialized_only=True):
+                if connection.alias not in held:
+                    connection.close()
