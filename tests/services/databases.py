@@ -62,7 +62,7 @@ def _run(name: str, arguments: Sequence[str], notes: Sequence[str]) -> int:
     command = [sys.executable, "-m", "pytest", "-p", earlier_runs.__name__, *arguments]
     with tempfile.TemporaryDirectory(prefix="vskill-tests-") as folder:
         # Explicit values, because a developer's own .env may name another database.
-        environment = {"VSKILL_DATA_DIR": folder, earlier_runs.VARIABLE: "\n".join(notes)}
+        environment = {"VSKILL_TEST_DATA_DIR": folder, earlier_runs.VARIABLE: "\n".join(notes)}
         if name == "postgres":
             return run_with_server(command, environment)
         environment["DATABASE_URL"] = f"sqlite:///{Path(folder) / 'vskill.sqlite3'}"

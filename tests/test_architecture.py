@@ -1,0 +1,266 @@
+"""The rules that the layout of the code keeps, read from the files themselves."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+# From the ground floor up; a package imports from the ones before it.
+FLOORS = ("vskill", "marketplace", "submissions")
+# The settings list the apps, and the root URL space includes theirs: Django reads both by name.
+MAY_NAME_APPS = {"vskill.settings", "vskill.urls"}
+# A module of 250 lines is asked whether it has two jobs; past 300 the answer is yes. A test module may list more cases.
+LONGEST_MODULE = 300
+LONGEST_TEST_MODULE = 400
+
+
+@dataclass(frozen=True)
+class Module:
+    name: str
+    path: Path
+    is_package: bool
+
+    @property
+    def tree(self) -> ast.Module:
+        return ast.parse(self.path.read_text(encoding="utf-8"), str(self.path))
+
+
+@cache
+def modules() -> dict[str, Module]:
+    found = {}
+    for top in FLOORS:
+        for path in sorted((ROOT / top).rglob("*.py")):
+            parts = path.relative_to(ROOT).with_suffix("").parts
+            is_package = parts[-1] == "__init__"
+            name = ".".join(parts[:-1] if is_package else parts)
+            found[name] = Module(name, path, is_package)
+    return found
+
+
+def imported_names(module: Module) -> Iterator[str]:
+    """Yield the dotted name of each import, wherever in the file it stands, type checking included."""
+    package = module.name if module.is_package else module.name.rpartition(".")[0]
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                above = package.split(".")[: len(package.split(".")) - node.level + 1]
+                base = ".".join([*above, base] if base else above)
+            for alias in node.names:
+                inner = f"{base}.{alias.name}"
+                yield inner if inner in modules() else base
+
+
+def named_in_strings(module: Module) -> Iterator[str]:
+    """Yield strings that name a module or model of ours, as import_module and ForeignKey take them."""
+    for node in ast.walk(module.tree):
+        if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
+            continue
+        top, dot, rest = node.value.partition(".")
+        if dot and top in FLOORS and re.fullmatch(r"\w+(\.\w+)*", rest):
+            first = rest.split(".")[0]
+            if f"{top}.{first}" in modules() or first[0].isupper():
+                yield node.value
+
+
+def floors_above(module: Module) -> tuple[str, ...]:
+    return FLOORS[FLOORS.index(module.name.split(".")[0]) + 1 :]
+
+
+def imports_within_project() -> dict[str, set[str]]:
+    return {
+        name: {target for target in imported_names(module) if target in modules() and target != name}
+        for name, module in modules().items()
+    }
+
+
+def assert_no_cycle(graph: dict[str, set[str]]) -> None:
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(f"an import cycle: {' <- '.join(error.args[1])}")
+
+
+def test_every_floor_has_modules() -> None:
+    assert {name.split(".")[0] for name in modules()} == set(FLOORS)
+
+
+def test_imports_run_downwards() -> None:
+    upwards = [
+        f"{name} imports {target}"
+        for name, module in modules().items()
+        for target in imported_names(module)
+        if target.split(".")[0] in floors_above(module)
+    ]
+    assert upwards == []
+
+
+def test_no_module_reaches_upwards_by_a_name_in_a_string() -> None:
+    upwards = [
+        f"{name} names {target}"
+        for name, module in modules().items()
+        if name not in MAY_NAME_APPS
+        for target in named_in_strings(module)
+        if target.split(".")[0] in floors_above(module)
+    ]
+    assert upwards == []
+
+
+def test_no_migration_depends_on_a_floor_above() -> None:
+    upwards = [
+        f"{name} depends on {node.value}"
+        for name, module in modules().items()
+        if ".migrations." in name
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Constant) and node.value in floors_above(module)
+    ]
+    assert upwards == []
+
+
+def test_no_product_module_imports_the_tests() -> None:
+    assert [
+        name for name, module in modules().items() if "tests" in {t.split(".")[0] for t in imported_names(module)}
+    ] == []
+
+
+def test_modules_import_each_other_without_cycles() -> None:
+    # An import inside a function hides a cycle from the interpreter; it does not remove it.
+    assert_no_cycle(imports_within_project())
+
+
+def test_rooms_of_one_app_import_each_other_without_cycles() -> None:
+    graph: dict[str, set[str]] = {}
+    for name, targets in imports_within_project().items():
+        room = room_of(name)
+        for target in map(room_of, targets):
+            # An app's own top modules tie its rooms together, so they stand on both sides of them.
+            if room.count(".") and target.count(".") and room != target:
+                graph.setdefault(room, set()).add(target)
+    assert_no_cycle(graph)
+
+
+def room_of(name: str) -> str:
+    """Return the package just below the app that a module lies in, or the app."""
+    parts = name.split(".")
+    room = ".".join(parts[:2])
+    return room if room in modules() and modules()[room].is_package else parts[0]
+
+
+def test_every_module_has_one_job() -> None:
+    product = {module.path: LONGEST_MODULE for module in modules().values()}
+    tests = {path: LONGEST_TEST_MODULE for path in (ROOT / "tests").rglob("*.py") if "node_modules" not in path.parts}
+    lengths = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in product | tests}
+    limits = product | tests
+    assert {str(path.relative_to(ROOT)): lines for path, lines in lengths.items() if lines > limits[path]} == {}, (
+        "longer than a module with one job is"
+    )
+
+
+def variables() -> set[str]:
+    """Return the variables that settings read, by the first argument of each env.KIND("NAME", ...)."""
+    return {
+        node.args[0].value
+        for node in ast.walk(modules()["vskill.settings"].tree)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and isinstance(node.func.value, ast.Name)
+        and node.func.value.id == "env"
+        and isinstance(node.args[0], ast.Constant)
+        and isinstance(node.args[0].value, str)
+    }
+
+
+@pytest.mark.parametrize("file_name", [".env.example", "README.md"])
+def test_every_variable_is_explained(file_name: str) -> None:
+    words = set(re.findall(r"\w+", (ROOT / file_name).read_text(encoding="utf-8")))
+    assert "DATABASE_URL" in variables()
+    assert variables() - words == set(), f"settings read them and {file_name} says nothing of them"
+
+
+def requirements(file_name: str) -> set[str]:
+    lines = (ROOT / file_name).read_text().splitlines()
+    wanted = [line for line in lines if line and not line.startswith(("#", "-r "))]
+    return {re.split(r"[\[=]", line)[0].lower() for line in wanted}
+
+
+def documented() -> set[str]:
+    """Return the names in backticks that start a table row of docs/dependencies.md."""
+    return set(re.findall(r"^\| `([^`]+)`", (ROOT / "docs" / "dependencies.md").read_text(), re.MULTILINE))
+
+
+def test_requirements_are_exact_versions() -> None:
+    lines = [
+        line
+        for name in ("requirements.txt", "requirements-dev.txt")
+        for line in (ROOT / name).read_text().splitlines()
+        if line and not line.startswith(("#", "-r "))
+    ]
+    assert [line for line in lines if not re.fullmatch(r"[\w.-]+(\[[\w,]+\])?==[\w.]+", line)] == []
+
+
+def test_every_dependency_says_why_it_is_there() -> None:
+    npm = json.loads((ROOT / "tests" / "clients" / "package.json").read_text())["dependencies"]
+    needed = requirements("requirements.txt") | requirements("requirements-dev.txt") | set(npm)
+    assert needed - {name.lower() for name in documented()} == set(), "without a line in docs/dependencies.md"
+
+
+def test_every_vendored_file_has_its_licence_recorded() -> None:
+    vendored = {path.name for path in ROOT.glob("*/static/**/vendor/*") if path.suffix in {".js", ".css", ".woff2"}}
+    assert vendored - documented() == set()
+
+
+def test_no_line_is_left_of_a_dependency_that_went() -> None:
+    npm = json.loads((ROOT / "tests" / "clients" / "package.json").read_text())["dependencies"]
+    vendored = {path.name for path in ROOT.glob("*/static/**/vendor/*")}
+    known = requirements("requirements.txt") | requirements("requirements-dev.txt") | set(npm) | vendored
+    assert {name for name in documented() if name.lower() not in known and name not in known} == set()
+
+
+@cache
+def tracked_files() -> tuple[Path, ...]:
+    if not (ROOT / ".git").exists():
+        pytest.skip("not a git checkout, so no file is a tracked one")
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout
+    paths = [ROOT / name for name in listed.decode().split("\0") if name]
+    return tuple(path for path in paths if path.is_file())
+
+
+def files_that_hold(needle: str) -> list[str]:
+    return [str(path.relative_to(ROOT)) for path in tracked_files() if needle.encode() in path.read_bytes()]
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        # In pieces, so that this file is not one that names them.
+        ("pypi", "org"),
+        ("pythonhosted", "org"),
+        ("npmjs", "org"),
+        ("yarnpkg", "com"),
+        ("deb", "debian", "org"),
+    ],
+    ids="-".join,
+)
+def test_no_file_names_the_host_of_a_package_index(host: tuple[str, ...]) -> None:
+    # Which index serves the packages is the choice of the machine that installs them.
+    assert files_that_hold(".".join(host)) == []
+
+
+@pytest.mark.parametrize("place", [ROOT, Path(sys.prefix), Path(sys.base_prefix)], ids=["checkout", "venv", "python"])
+def test_no_file_holds_a_path_of_the_machine_it_was_written_on(place: Path) -> None:
+    if len(place.parts) < 3 or place.is_relative_to("/usr"):
+        pytest.skip(f"{place} is a path that any machine may have")
+    assert files_that_hold(str(place)) == []
