@@ -126,16 +126,19 @@ def _create_cluster(binaries: Path, folder: Path, password: str, account: dict[s
     password_file.write_text(password)
     if account:
         os.chown(password_file, account["user"], account["group"])
-    command = [binaries / "initdb", "--pgdata", folder / "data", "--username", USER, "--pwfile", password_file]
+    command = [str(binaries / "initdb"), "--pgdata", str(folder / "data"), "--username", USER]
+    command += ["--pwfile", str(password_file)]
     command += ["--auth", "scram-sha-256", "--encoding", "UTF8", "--locale", "C", "--no-sync"]
     # A linguistic default collation, as most servers have: under C a key column without its own collation would pass.
     linguistic = [*command, "--locale-provider", "icu", "--icu-locale", "en-US"]
+    problem = ""
     for attempt in (linguistic, command):
         done = subprocess.run(attempt, cwd=folder, capture_output=True, text=True, check=False, **account)
         if done.returncode == 0:
             password_file.unlink()
             return
-    raise PostgresUnavailable(f"initdb failed: {done.stderr.strip()}")
+        problem = done.stderr.strip()
+    raise PostgresUnavailable(f"initdb failed: {problem}")
 
 
 def _start(binaries: Path, folder: Path, password: str, account: dict[str, Any]) -> tuple[subprocess.Popen[bytes], int]:
