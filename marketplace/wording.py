@@ -1,0 +1,89 @@
+"""The words, icon and tone of each verdict, severity and capability: one table that every page reads.
+
+"Nothing found" is never worded as safe: engines know patterns, and no pattern is not a promise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True)
+class Words:
+    """How one machine word is shown: ``label`` in a badge, ``sentence`` where there is room."""
+
+    label: str
+    sentence: str
+    icon: str
+    tone: str = "idle"
+
+
+VERDICTS: Final[dict[str, Words]] = {
+    "clear": Words(
+        "No known pattern",
+        "Every check that was due has run and recognised nothing. That is not a promise: read what it asks for before you install it.",
+        "check",
+        "good",
+    ),
+    "notes": Words(
+        "Checked, with notes",
+        "The checks found things that do not stop it from being published, and that you should read before you install it.",
+        "info",
+        "note",
+    ),
+    "held": Words("Held for a person", "A finding needs human judgement. Until somebody has looked, it is not published.", "pause", "hold"),
+    "held_high": Words(
+        "Held, strong findings",
+        "Strong findings, or several that agree, need human judgement. Until somebody has looked, it is not published.",
+        "pause",
+        "hold",
+    ),
+    "inconclusive": Words(
+        "Not scanned",
+        "A check that was due could not finish, so there is no verdict. That says nothing about the skill, good or bad.",
+        "question",
+    ),
+    "refused": Words("Refused", "It is on the block list, or matched known bad content. It is not published.", "ban", "bad"),
+    "format": Words(
+        "Format problem",
+        "It does not follow the format of a skill, or a limit. This is no accusation: its author can change it and submit again.",
+        "alert",
+    ),
+}
+NO_VERDICT: Final = Words("No verdict recorded", "No verdict is stored for this version.", "question")
+
+SEVERITIES: Final[dict[str, Words]] = {
+    "critical": Words("Critical", "", "alert", "bad"),
+    "high": Words("High", "", "alert", "bad"),
+    "medium": Words("Medium", "", "alert", "hold"),
+    "low": Words("Low", "", "info", "note"),
+    "info": Words("Info", "", "info"),
+}
+
+CAPABILITIES: Final[dict[str, Words]] = {
+    "shell": Words("Runs commands", "It tells the agent to run shell commands, or brings scripts to run.", "terminal", "hold"),
+    "network": Words("Uses the network", "It sends or fetches data over the network.", "globe"),
+    "filesystem": Words("Reads and writes files", "It reads or writes files outside its own folder.", "folder"),
+    "credentials": Words("Uses credentials", "It reads keys, tokens or passwords.", "key", "hold"),
+    "mcp": Words("Connects tools", "It sets up or uses MCP servers.", "plug"),
+    "hooks": Words("Installs hooks", "It brings hooks that run by themselves.", "hook", "hold"),
+    "packages": Words("Installs packages", "It installs software from a package index.", "package"),
+    "code": Words("Brings code", "It contains programs beside its instructions.", "file"),
+}
+
+
+def verdict_words(verdict: str | None) -> Words:
+    """Return how a verdict is shown; one that is absent or unknown is shown as not recorded, never as good."""
+    return VERDICTS.get((verdict or "").lower(), NO_VERDICT)
+
+
+def severity_words(severity: str) -> Words:
+    """Return how a severity is shown; an unknown one keeps its own name."""
+    return SEVERITIES.get(severity.lower()) or Words(severity.capitalize() or "Unrated", "", "question")
+
+
+def capability_words(capability: str) -> Words:
+    """Return how a capability is shown; an unknown one keeps its own name, so that nothing an engine saw is hidden."""
+    known = CAPABILITIES.get(capability.lower())
+    return known or Words(capability.replace("_", " ").replace("-", " ").capitalize(), "", "dot")

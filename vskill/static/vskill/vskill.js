@@ -1,0 +1,64 @@
+/* Copy buttons, and a spoken line when a live page changes. Pages are complete without this file. */
+"use strict";
+
+(function () {
+  function armCopyButtons(root) {
+    if (!navigator.clipboard) return; // Plain http on another host than loopback has none: the buttons stay hidden.
+    root.querySelectorAll("button[data-copy]").forEach(function (button) {
+      button.hidden = false;
+    });
+  }
+
+  document.addEventListener("click", async function (event) {
+    const button = event.target.closest("button[data-copy]");
+    if (!button) return;
+    const source = document.getElementById(button.dataset.copy);
+    const label = button.querySelector("span");
+    const before = label.textContent;
+    try {
+      await navigator.clipboard.writeText(source.textContent.trim());
+      label.textContent = "Copied";
+      button.classList.add("copy-done");
+    } catch {
+      // The browser refused: select the text, so that the usual key copies it.
+      window.getSelection().selectAllChildren(source);
+      label.textContent = "Press Ctrl+C";
+    }
+    setTimeout(function () {
+      label.textContent = before;
+      button.classList.remove("copy-done");
+    }, 2000);
+  });
+
+  document.addEventListener("change", function (event) {
+    if (event.target.matches("select[data-submit]")) event.target.form.requestSubmit();
+    const all = event.target.closest("input[data-check-all]");
+    if (all) {
+      all.form.querySelectorAll('input[type="checkbox"][name="paths"]:not(:disabled)').forEach(function (box) {
+        box.checked = all.checked;
+      });
+    }
+  });
+
+  // A swapped region is new to a screen reader each time; only a changed sentence is worth saying.
+  let said = null;
+  function announce(root) {
+    const region = document.getElementById("live-status");
+    const source = root.querySelector("[data-announce]");
+    if (!region || !source) return;
+    const words = source.dataset.announce;
+    if (said !== null && said !== words) region.textContent = words;
+    said = words;
+  }
+
+  document.addEventListener("htmx:load", function (event) {
+    armCopyButtons(event.detail.elt);
+    announce(document);
+  });
+
+  armCopyButtons(document);
+  document.querySelectorAll("[data-needs-script]").forEach(function (element) {
+    element.hidden = false;
+  });
+  announce(document);
+})();

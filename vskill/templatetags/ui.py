@@ -1,0 +1,163 @@
+"""Words and marks that every page shares: icons, times, sizes, and a dash for what is not known."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from django import template
+from django.conf import settings
+from django.utils import timezone
+from django.utils.dateparse import parse_datetime
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from vskill.templatetags.icons import draw
+
+register = template.Library()
+
+UNKNOWN: Final = "—"
+
+_STEPS: Final = (("day", 86_400), ("hour", 3_600), ("minute", 60), ("second", 1))
+_BADGES: Final = {
+    "active": "clock",
+    "published": "check",
+    "rejected": "cross",
+    "held": "pause",
+    "blocked": "ban",
+}
+
+
+@register.simple_tag
+def icon(name: str, label: str = "") -> SafeString:
+    """Draw an icon; see ``vskill.templatetags.icons``."""
+    return draw(name, label)
+
+
+@register.inclusion_tag("components/badge.html")
+def state_badge(group: str, label: str, large: bool = False) -> dict[str, Any]:
+    """Show the state of a submission: the icon and colour of its group, and always its words."""
+    return {"tone": group if group in _BADGES else "idle", "icon": _BADGES.get(group, "question"), "label": label, "large": large}
+
+
+@register.inclusion_tag("components/copy.html")
+def copy_block(identifier: str, text: str, what: str = "command") -> dict[str, str]:
+    """Show text to copy, with a button where scripts run. ``identifier`` must be unique in the page."""
+    return {"identifier": identifier, "text": text, "what": what}
+
+
+@register.simple_tag
+def product_version() -> str:
+    """Return the version that runs, empty where the installation does not say."""
+    return str(getattr(settings, "VSKILL_VERSION", ""))
+
+
+@register.simple_tag
+def source_url() -> str:
+    """Return where the source of this server is published, empty where its operator names no place."""
+    return str(getattr(settings, "VSKILL_SOURCE_URL", ""))
+
+
+@register.simple_tag(takes_context=True)
+def current_if(context: template.Context, prefix: str) -> SafeString | str:
+    """Mark a link of the navigation when the page shown lies under it."""
+    path = getattr(context.get("request"), "path", "")
+    return format_html(' aria-current="{}"', "page" if path == prefix else "true") if path.startswith(prefix) else ""
+
+
+@register.filter
+def dash(value: Any) -> Any:
+    """Return the value, or a dash where it is not known: never a 0 that nobody counted."""
+    return UNKNOWN if value is None or value == "" else value
+
+
+@register.filter
+def number(value: int | None) -> str:
+    """Return a count with its thousands apart, or a dash."""
+    return UNKNOWN if value is None else f"{value:,}"
+
+
+@register.filter
+def bytesize(value: int | None) -> str:
+    """Return a size in B, KB or MB (of 1,000), or a dash."""
+    if value is None:
+        return UNKNOWN
+    if value < 1_000:
+        return f"{value} B"
+    return f"{value / 1_000:.1f} KB" if value < 1_000_000 else f"{value / 1_000_000:.1f} MB"
+
+
+@register.filter
+def short(value: str | None, length: int = 12) -> str:
+    """Return the first characters of a hash, or a dash."""
+    return value[:length] if value else UNKNOWN
+
+
+def as_moment(value: datetime | str | int | float | None) -> datetime | None:
+    """Read a moment from a datetime, an ISO string, or seconds since 1970; ``None`` where it is none of them."""
+    if isinstance(value, str):
+        try:
+            value = parse_datetime(value)
+        except ValueError:
+            return None
+    elif isinstance(value, (int, float)) and not isinstance(value, bool):
+        value = datetime.fromtimestamp(value, UTC)
+    if isinstance(value, datetime):
+        return value if timezone.is_aware(value) else value.replace(tzinfo=UTC)
+    return None
+
+
+@register.filter
+def moment(value: Any) -> SafeString | str:
+    """Show a moment in full, in UTC, so that two people who read it mean the same one."""
+    when = as_moment(value)
+    if when is None:
+        return UNKNOWN
+    when = when.astimezone(UTC)
+    return format_html('<time datetime="{}">{}</time>', when.isoformat(timespec="seconds"), f"{when.day} {when:%b %Y, %H:%M} UTC")
+
+
+@register.filter
+def age(value: Any) -> SafeString | str:
+    """Show how long ago a moment was; the moment itself is in the title and in ``datetime``."""
+    when = as_moment(value)
+    if when is None:
+        return UNKNOWN
+    when = when.astimezone(UTC)
+    gone = timezone.now() - when
+    words = f"{when.day} {when:%b %Y}" if gone >= timedelta(days=30) else ago(gone)
+    return format_html(
+        '<time datetime="{}" title="{}">{}</time>',
+        when.isoformat(timespec="seconds"),
+        f"{when.day} {when:%b %Y, %H:%M:%S} UTC",
+        words,
+    )
+
+
+def ago(gone: timedelta) -> str:
+    """Return a distance in time in words, in its largest unit."""
+    seconds = int(gone.total_seconds())
+    if seconds < 5:  # Clocks of two machines differ; nothing on a page happened in the future.
+        return "just now"
+    for name, size in _STEPS:
+        if seconds >= size:
+            count = seconds // size
+            return f"{count} {name}{'' if count == 1 else 's'} ago"
+    return "just now"
+
+
+@register.filter
+def span(value: timedelta | int | float | None) -> str:
+    """Return a duration in its two largest units (``2 min 5 s``), or a dash. Numbers are seconds."""
+    if value is None:
+        return UNKNOWN
+    seconds = value.total_seconds() if isinstance(value, timedelta) else float(value)
+    if seconds < 1:
+        return "under 1 s"
+    whole = int(seconds)
+    parts = []
+    for name, size in (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)):
+        if whole >= size:
+            parts.append(f"{whole // size} {name}")
+            whole %= size
+    return " ".join(parts[:2])
