@@ -29,7 +29,8 @@ test: venv-dev clients tools-seen ## run all tests, on SQLite and then on Postgr
 lint: venv-dev ## check style, likely bugs and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+	# A fixed place for the data directory that settings make: mypy leaves without cleaning up a temporary one.
+	@VSKILL_TEST_DATA_DIR=build/mypy $(BIN)/mypy
 
 format: venv-dev ## put the code into its one shape
 	$(BIN)/ruff check --fix-only --quiet .
