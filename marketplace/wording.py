@@ -22,32 +22,41 @@ class Words:
 VERDICTS: Final[dict[str, Words]] = {
     "clear": Words(
         "No known pattern",
-        "Every check that was due has run and recognised nothing. That is not a promise: read what it asks for before you install it.",
+        "Every check that was due has run and recognised nothing. That is not a promise: read what it asks for"
+        " before you install it.",
         "check",
         "good",
     ),
     "notes": Words(
         "Checked, with notes",
-        "The checks found things that do not stop it from being published, and that you should read before you install it.",
+        "The checks found things that do not stop it from being published. Read them before you install it.",
         "info",
         "note",
     ),
-    "held": Words("Held for a person", "A finding needs human judgement. Until somebody has looked, it is not published.", "pause", "hold"),
+    "held": Words(
+        "Held for a person",
+        "A finding needs human judgement. Until somebody has looked, it is not published.",
+        "pause",
+        "hold",
+    ),
     "held_high": Words(
         "Held, strong findings",
-        "Strong findings, or several that agree, need human judgement. Until somebody has looked, it is not published.",
+        "Strong findings, or several that agree, need human judgement. Until then it is not published.",
         "pause",
         "hold",
     ),
     "inconclusive": Words(
         "Not scanned",
-        "A check that was due could not finish, so there is no verdict. That says nothing about the skill, good or bad.",
+        "A check that was due could not finish, so there is no verdict. That says nothing good or bad.",
         "question",
     ),
-    "refused": Words("Refused", "It is on the block list, or matched known bad content. It is not published.", "ban", "bad"),
+    "refused": Words(
+        "Refused", "It is on the block list, or matched known bad content. It is not published.", "ban", "bad"
+    ),
     "format": Words(
         "Format problem",
-        "It does not follow the format of a skill, or a limit. This is no accusation: its author can change it and submit again.",
+        "It does not follow the format of a skill, or is too large. This is no accusation: its author can change it"
+        " and submit again.",
         "alert",
     ),
 }
@@ -62,7 +71,9 @@ SEVERITIES: Final[dict[str, Words]] = {
 }
 
 CAPABILITIES: Final[dict[str, Words]] = {
-    "shell": Words("Runs commands", "It tells the agent to run shell commands, or brings scripts to run.", "terminal", "hold"),
+    "shell": Words(
+        "Runs commands", "It tells the agent to run shell commands, or brings scripts to run.", "terminal", "hold"
+    ),
     "network": Words("Uses the network", "It sends or fetches data over the network.", "globe"),
     "filesystem": Words("Reads and writes files", "It reads or writes files outside its own folder.", "folder"),
     "credentials": Words("Uses credentials", "It reads keys, tokens or passwords.", "key", "hold"),

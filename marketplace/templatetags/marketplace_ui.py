@@ -38,8 +38,8 @@ def capability_chips(capabilities: Iterable[str] | None) -> dict[str, Any]:
 def findings_list(findings: Iterable[Any], file_base: str = "", query: str = "") -> dict[str, Any]:
     """Show findings: rule, severity, file and line, excerpt, why it matters, what to do.
 
-    Each is a finding or its stored JSON. ``file_base`` is the address below which the files can be opened (it ends in a slash),
-    with ``query`` appended.
+    Each is a finding or its stored JSON. ``file_base`` is the address below which the files can be opened (it ends in
+    a slash), with ``query`` appended.
     """
     return {"findings": [finding_fields(one) for one in findings], "file_base": file_base, "query": query}
 
@@ -49,5 +49,8 @@ def finding_fields(finding: Any) -> dict[str, Any]:
     stored: Mapping[str, Any] = finding if isinstance(finding, Mapping) else finding.as_json()
     return {
         "rule": stored.get("ruleId", ""),
-        **{name: stored.get(name) or "" for name in ("title", "severity", "file", "line", "excerpt", "why", "advice", "engine")},
+        **{
+            name: stored.get(name) or ""
+            for name in ("title", "severity", "file", "line", "excerpt", "why", "advice", "engine")
+        },
     }

@@ -1,4 +1,4 @@
-"""The icons of the product: line drawings on a grid of 16, drawn for it, inline because the page may load nothing else."""
+"""The icons of the product: line drawings on a grid of 16, drawn for it, inline so that a page needs no request."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ DRAWINGS: Final[dict[str, str]] = {
     "alert": '<path d="M8 2 14.5 13.5h-13z"/><path d="M8 6.5v3M8 11.5v.01"/>',
     "arrow": '<path d="M3 8h10M9 4l4 4-4 4"/>',
     "ban": _ROUND + '<path d="m3.6 3.6 8.8 8.8"/>',
-    "branch": '<circle cx="4.5" cy="3.5" r="1.5"/><circle cx="4.5" cy="12.5" r="1.5"/><circle cx="11.5" cy="5" r="1.5"/>'
+    "branch": '<circle cx="4.5" cy="3.5" r="1.5"/><circle cx="4.5" cy="12.5" r="1.5"/>'
+    '<circle cx="11.5" cy="5" r="1.5"/>'
     '<path d="M4.5 5v6M11.5 6.5c0 3-7 1.5-7 4.5"/>',
     "check": _ROUND + '<path d="m5.2 8.2 2 2 3.6-4.2"/>',
     "clock": _ROUND + '<path d="M8 4.5V8l2.3 1.6"/>',
-    "copy": '<rect x="5.5" y="5.5" width="8" height="8" rx="1.5"/><path d="M10.5 3.2A1 1 0 0 0 9.5 2.5h-6a1 1 0 0 0-1 1v6c0 .5.3.8.7.9"/>',
+    "copy": '<rect x="5.5" y="5.5" width="8" height="8" rx="1.5"/>'
+    '<path d="M10.5 3.2A1 1 0 0 0 9.5 2.5h-6a1 1 0 0 0-1 1v6c0 .5.3.8.7.9"/>',
     "cross": _ROUND + '<path d="m5.8 5.8 4.4 4.4m0-4.4-4.4 4.4"/>',
     "dot": '<circle cx="8" cy="8" r="2.5" fill="currentColor"/>',
     "download": '<path d="M8 2.5v7.5M4.8 7 8 10.2 11.2 7M2.5 13.5h11"/>',
@@ -28,7 +30,8 @@ DRAWINGS: Final[dict[str, str]] = {
     "hook": '<path d="M8 1.75v8.5a2.6 2.6 0 1 1-5.2 0V9.5M5.5 4.5h5"/>',
     "info": _ROUND + '<path d="M8 7.3v3.6M8 5v.01"/>',
     "key": '<circle cx="5" cy="11" r="2.75"/><path d="m7 9 6.5-6.5M11 5l2 2"/>',
-    "link": '<path d="M6.5 9.5a2.5 2.5 0 0 0 3.6 0l2.4-2.4a2.5 2.5 0 0 0-3.6-3.6l-.9.9M9.5 6.5a2.5 2.5 0 0 0-3.6 0L3.5 8.9a2.5 2.5 0 0 0 3.6 3.6l.9-.9"/>',
+    "link": '<path d="M6.5 9.5a2.5 2.5 0 0 0 3.6 0l2.4-2.4a2.5 2.5 0 0 0-3.6-3.6l-.9.9'
+    'M9.5 6.5a2.5 2.5 0 0 0-3.6 0L3.5 8.9a2.5 2.5 0 0 0 3.6 3.6l.9-.9"/>',
     "list": '<path d="M5.5 4h8M5.5 8h8M5.5 12h8M2.5 4v.01M2.5 8v.01M2.5 12v.01"/>',
     "package": '<path d="m8 1.75 5.5 3v6.5l-5.5 3-5.5-3v-6.5zM2.5 4.75 8 7.75l5.5-3M8 7.75v6.5"/>',
     "pause": _ROUND + '<path d="M6.4 5.7v4.6M9.6 5.7v4.6"/>',
@@ -49,10 +52,10 @@ def draw(name: str, label: str = "") -> SafeString:
     Raises ``KeyError`` for a name that does not exist: a missing icon is a mistake of ours, found by the first test.
     """
     shape = mark_safe(DRAWINGS[name])  # noqa: S308 - constants of this module, never input
-    said = format_html('role="img" aria-label="{}"', label) if label else mark_safe('aria-hidden="true"')  # noqa: S308 - a constant
+    said = format_html('role="img" aria-label="{}"', label) if label else mark_safe('aria-hidden="true"')
     return format_html(
-        '<svg class="icon" viewBox="0 0 16 16" fill="none" stroke="currentColor" stroke-width="1.4" stroke-linecap="round"'
-        ' stroke-linejoin="round" focusable="false" {}>{}</svg>',
+        '<svg class="icon" viewBox="0 0 16 16" fill="none" stroke="currentColor" stroke-width="1.4"'
+        ' stroke-linecap="round" stroke-linejoin="round" focusable="false" {}>{}</svg>',
         said,
         shape,
     )

@@ -37,7 +37,12 @@ def icon(name: str, label: str = "") -> SafeString:
 @register.inclusion_tag("components/badge.html")
 def state_badge(group: str, label: str, large: bool = False) -> dict[str, Any]:
     """Show the state of a submission: the icon and colour of its group, and always its words."""
-    return {"tone": group if group in _BADGES else "idle", "icon": _BADGES.get(group, "question"), "label": label, "large": large}
+    return {
+        "tone": group if group in _BADGES else "idle",
+        "icon": _BADGES.get(group, "question"),
+        "label": label,
+        "large": large,
+    }
 
 
 @register.inclusion_tag("components/copy.html")
@@ -114,7 +119,9 @@ def moment(value: Any) -> SafeString | str:
     if when is None:
         return UNKNOWN
     when = when.astimezone(UTC)
-    return format_html('<time datetime="{}">{}</time>', when.isoformat(timespec="seconds"), f"{when.day} {when:%b %Y, %H:%M} UTC")
+    return format_html(
+        '<time datetime="{}">{}</time>', when.isoformat(timespec="seconds"), f"{when.day} {when:%b %Y, %H:%M} UTC"
+    )
 
 
 @register.filter
