@@ -17,7 +17,6 @@ _LAUNCHER = str(Path(__file__).with_name("limited_exec.py"))
 # How long to wait for the pipes to close once the child itself is gone: only a descendant that left the process
 # group can still hold them.
 _DRAIN_SECONDS = 1.0
-_CHUNK = 64 * 1024
 
 
 @dataclass(frozen=True)
@@ -80,35 +79,103 @@ async def run_child(
         "open_files": limits.open_files,
         "network": limits.network,
     }
-    process = await asyncio.create_subprocess_exec(
+    conversation = _Conversation(limits)
+    transport, _ = await asyncio.get_running_loop().subprocess_exec(
+        lambda: conversation,
         sys.executable,
         "-I",
         "-S",
         _LAUNCHER,
         json.dumps(settings),
         *argv,
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
         env=dict(env),
         cwd=cwd,
         start_new_session=True,
     )
-    conversation = asyncio.ensure_future(_converse(process, stdin, limits))
+    try:
+        _say(transport, stdin)
+        outcome = await _listen(conversation, limits)
+    finally:
+        # Also after an orderly end: a descendant may still be running in the group.
+        _kill_group(transport.get_pid())
+        await asyncio.shield(conversation.exited)
+        transport.close()
+        await asyncio.shield(conversation.closed)
+    returncode = transport.get_returncode()
+    return ChildResult(
+        outcome, -signal.SIGKILL if returncode is None else returncode, bytes(conversation.out), bytes(conversation.err)
+    )
+
+
+async def _listen(conversation: _Conversation, limits: ChildLimits) -> ChildOutcome:
+    """Wait for the child to end, for its output to pass the limit, or for its time to be up."""
     try:
         async with asyncio.timeout(limits.seconds):
-            flooded, stdout, stderr = await asyncio.shield(conversation)
-            outcome = ChildOutcome.FLOODED if flooded else ChildOutcome.EXITED
+            await asyncio.wait({conversation.exited, conversation.flooded}, return_when=asyncio.FIRST_COMPLETED)
+            if not conversation.flooded.done():
+                # What the child wrote before it ended may still be in the pipes.
+                await asyncio.wait(
+                    {conversation.heard, conversation.flooded},
+                    return_when=asyncio.FIRST_COMPLETED,
+                    timeout=_DRAIN_SECONDS,
+                )
     except TimeoutError:
-        _kill_group(process)
-        flooded, stdout, stderr = await conversation
-        outcome = ChildOutcome.TIMED_OUT
-    finally:
-        _kill_group(process)
-        if not conversation.done():
-            conversation.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await conversation
-        await process.wait()
-        _close(process)
-    return ChildResult(outcome, process.returncode or 0, stdout, stderr)
+        return ChildOutcome.TIMED_OUT
+    return ChildOutcome.FLOODED if conversation.flooded.done() else ChildOutcome.EXITED
+
+
+def _say(transport: asyncio.SubprocessTransport, stdin: bytes) -> None:
+    pipe = transport.get_pipe_transport(0)
+    assert isinstance(pipe, asyncio.WriteTransport), "the child is always started with a pipe for its stdin"  # noqa: S101 - narrows a type
+    pipe.write(stdin)
+    pipe.close()
+
+
+def _kill_group(pid: int) -> None:
+    # The id of the group can be taken by a stranger only after the whole group is gone and every other id was used
+    # up meanwhile, which does not happen between the end of a child and this line.
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGKILL)
+
+
+class _Conversation(asyncio.SubprocessProtocol):
+    """Collects what a child says; its futures are how the rest waits.
+
+    ``Process.wait()`` is not used because it waits for the pipes as well, which any descendant can keep open.
+    """
+
+    def __init__(self, limits: ChildLimits) -> None:
+        loop = asyncio.get_running_loop()
+        self.exited: asyncio.Future[None] = loop.create_future()
+        self.heard: asyncio.Future[None] = loop.create_future()
+        self.flooded: asyncio.Future[None] = loop.create_future()
+        self.closed: asyncio.Future[None] = loop.create_future()
+        self.out = bytearray()
+        self.err = bytearray()
+        self._limits = limits
+        self._open = {1, 2}
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        if fd == 1:
+            room = self._limits.output_bytes - len(self.out)
+            self.out += data[:room]
+            if len(data) > room:
+                _settle(self.flooded)
+        else:
+            self.err += data[: max(0, self._limits.error_bytes - len(self.err))]
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:  # noqa: ARG002 - given by asyncio
+        self._open.discard(fd)
+        if not self._open:
+            _settle(self.heard)
+
+    def process_exited(self) -> None:
+        _settle(self.exited)
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - given by asyncio
+        _settle(self.closed)
+
+
+def _settle(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)

@@ -1,0 +1,82 @@
+"""Set the limits of a child process, then become the program that was asked for.
+
+Started by ``child_processes.run_child`` as ``python -I -S limited_exec.py SETTINGS PROGRAM ARGUMENT...``. A launcher
+is used instead of a ``preexec_fn`` because code between fork and exec is unsafe in a process that has threads. It
+imports the standard library only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import resource
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+_PR_SET_PDEATHSIG = 1
+_PR_SET_NO_NEW_PRIVS = 38
+_CLONE_NEWUSER = 0x10000000
+_CLONE_NEWNET = 0x40000000
+
+
+def main() -> None:
+    """Read the settings from the command line, apply them, replace this process."""
+    settings: dict[str, Any] = json.loads(sys.argv[1])
+    if sys.platform == "linux":
+        _tie_to_parent(int(settings["parent"]))
+        if not settings["network"]:
+            _leave_the_network()
+    # A core file of a hostile child could fill the disk.
+    _limit(resource.RLIMIT_CORE, 0)
+    _limit(resource.RLIMIT_NOFILE, settings["open_files"])
+    _limit(resource.RLIMIT_FSIZE, settings["file_bytes"])
+    _limit(resource.RLIMIT_CPU, settings["cpu_seconds"])
+    # The interpreter ignores these two, and what is ignored stays ignored across exec.
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+    os.umask(0o022)
+    # Last: the little that is still to be done here must not fail for want of memory.
+    _limit(resource.RLIMIT_AS, settings["address_space"])
+    os.execv(sys.argv[2], sys.argv[2:])  # noqa: S606 - the program is an absolute path chosen by our own code
+
+
+def _limit(which: int, value: int | None) -> None:
+    if value is None:
+        return
+    hard = resource.getrlimit(which)[1]
+    bounded = value if hard == resource.RLIM_INFINITY else min(value, hard)
+    resource.setrlimit(which, (bounded, bounded))
+
+
+def _tie_to_parent(parent: int) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    if os.getppid() != parent:
+        # The parent died before the tie was made, so no signal will come.
+        os._exit(125)
+
+
+def _leave_the_network() -> None:
+    """Move into an empty network namespace, by way of a user namespace for want of privilege; best effort."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    user, group = os.getuid(), os.getgid()
+    if libc.unshare(_CLONE_NEWNET) == 0:
+        return
+    if libc.unshare(_CLONE_NEWUSER | _CLONE_NEWNET) != 0:
+        return
+    for path, line in (
+        ("/proc/self/setgroups", "deny"),
+        ("/proc/self/uid_map", f"{user} {user} 1"),
+        ("/proc/self/gid_map", f"{group} {group} 1"),
+    ):
+        # Without a mapping files still open with the rights of the real user; only the shown owner differs.
+        with contextlib.suppress(OSError):
+            Path(path).write_text(line, encoding="ascii")
+
+
+main()

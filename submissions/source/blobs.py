@@ -1,0 +1,109 @@
+"""Read the files of a snapshot straight from git's objects.
+
+A working tree is never checked out: attributes, filters, line-ending conversion and links act there, and a hostile
+repository could use any of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Iterable, Iterator
+from pathlib import Path
+
+from submissions.child_processes import ChildLimits
+from submissions.source.entries import TreeEntry, below, collisions, odd_name
+from submissions.source.errors import FetchFailed, RepositoryTooLarge, UnsafeTree
+from submissions.source.git import Snapshot
+
+# How much is held in memory at once.
+_BATCH_BYTES = 4 * 1024 * 1024
+_BATCH_FILES = 500
+_HEADER = re.compile(rb"[0-9a-f]{40,64} blob (\d+)")
+_DEFAULT_BYTES = 10 * 1024 * 1024
+_DEFAULT_FILES = 500
+
+
+async def read_blobs(snapshot: Snapshot, entries: Iterable[TreeEntry]) -> AsyncIterator[tuple[TreeEntry, bytes]]:
+    """Yield every entry with its bytes, in order; a few megabytes are in memory at any time.
+
+    The caller has checked the sizes, which stand in the entries. Raises FetchFailed when git cannot read one.
+    """
+    for batch in _batches(entries):
+        expected = sum(entry.size or 0 for entry in batch)
+        result = await snapshot.sandbox.run(
+            "cat-file",
+            "--batch",
+            stdin="".join(f"{entry.oid}\n" for entry in batch).encode("ascii"),
+            limits=ChildLimits(
+                seconds=snapshot.limits.seconds,
+                output_bytes=expected + 128 * len(batch),
+                address_space=snapshot.limits.memory_bytes,
+                cpu_seconds=int(snapshot.limits.seconds) + 1,
+                file_bytes=snapshot.limits.pack_bytes,
+            ),
+        )
+        position = 0
+        for entry in batch:
+            end_of_line = result.stdout.find(b"\n", position)
+            header = _HEADER.fullmatch(result.stdout[position : max(end_of_line, position)])
+            if header is None or int(header[1]) != entry.size:
+                raise FetchFailed("A file of the repository could not be read from what was fetched. Try again.")
+            position = end_of_line + 1
+            content = result.stdout[position : position + entry.size]
+            if len(content) != entry.size:
+                raise FetchFailed("A file of the repository arrived cut short. Try again.")
+            position += entry.size + 1
+            yield entry, content
+
+
+async def read_blob(snapshot: Snapshot, entry: TreeEntry) -> bytes:
+    """Return the bytes of one entry; see ``read_blobs``."""
+    return b"".join([content async for _, content in read_blobs(snapshot, [entry])])
+
+
+def _batches(entries: Iterable[TreeEntry]) -> Iterator[list[TreeEntry]]:
+    batch: list[TreeEntry] = []
+    size = 0
+    for entry in entries:
+        if batch and (len(batch) >= _BATCH_FILES or size + (entry.size or 0) > _BATCH_BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append(entry)
+        size += entry.size or 0
+    if batch:
+        yield batch
+
+
+async def write_tree(
+    snapshot: Snapshot,
+    prefix: str,
+    destination: Path,
+    *,
+    max_files: int = _DEFAULT_FILES,
+    max_bytes: int = _DEFAULT_BYTES,
+) -> tuple[TreeEntry, ...]:
+    """Write the files below the folder ``prefix`` ('' for all) into the empty folder ``destination``.
+
+    Files get the mode 0644 or 0755 and their bytes as committed. Everything is checked before the first byte is
+    read: raises UnsafeTree for links, submodules and names that are not good everywhere, RepositoryTooLarge for too
+    much. Returns the entries written, their paths relative to ``prefix``, sorted by the bytes of the path.
+    """
+    entries = tuple(sorted(below(snapshot.entries, prefix), key=lambda entry: entry.path.encode("utf-8", "replace")))
+    for entry in entries:
+        problem = odd_name(entry.path) if entry.is_regular else "it is a link or a submodule, not a file"
+        if problem is not None:
+            raise UnsafeTree(f"{entry.path!a} cannot be written: {problem}.")
+    if collisions(entries):
+        raise UnsafeTree("Two files have names that differ by case only, so neither was written.")
+    if len(entries) > max_files or sum(entry.size or 0 for entry in entries) > max_bytes:
+        raise RepositoryTooLarge(
+            f"The folder has more than {max_files:,} files or {max_bytes // 1024:,} KiB, so it was not written."
+        )
+    async for entry, content in read_blobs(snapshot, entries):
+        path = destination / entry.path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # "x": nothing that stands there already, a link least of all, is ever written through.
+        with path.open("xb") as file:
+            file.write(content)
+        path.chmod(0o755 if entry.executable else 0o644)
+    return entries

@@ -1,0 +1,129 @@
+"""What a git tree lists, and which of its names may become files on a disk."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+MODE_FILE = "100644"
+MODE_FILE_GROUP_WRITABLE = "100664"
+MODE_EXECUTABLE = "100755"
+MODE_LINK = "120000"
+MODE_SUBMODULE = "160000"
+REGULAR_MODES = frozenset({MODE_FILE, MODE_FILE_GROUP_WRITABLE, MODE_EXECUTABLE})
+MAX_PATH_LENGTH = 255
+MAX_PATH_DEPTH = 16
+
+_WINDOWS_DEVICES = frozenset(
+    {"con", "prn", "aux", "nul", *(f"com{n}" for n in range(1, 10)), *(f"lpt{n}" for n in range(1, 10))}
+)
+_FORBIDDEN_CHARACTERS = frozenset('\\:*?"<>|')
+
+
+@dataclass(frozen=True)
+class TreeEntry:
+    """One line of ``git ls-tree -r -l``: a path from the root of the repository, never a folder.
+
+    ``mode`` is git's octal text. ``size`` is in bytes, None for a submodule. Bytes of a path that are not UTF-8 are
+    kept as surrogates (``os.fsdecode`` style).
+    """
+
+    path: str
+    mode: str
+    size: int | None
+    oid: str
+
+    @property
+    def is_regular(self) -> bool:
+        """Tell whether this is a plain file, executable or not."""
+        return self.mode in REGULAR_MODES
+
+    @property
+    def executable(self) -> bool:
+        """Tell whether the file carries the executable bit."""
+        return self.mode == MODE_EXECUTABLE
+
+
+class HasPath(Protocol):
+    """Anything with a path inside a repository."""
+
+    @property
+    def path(self) -> str: ...
+
+
+def below(entries: Iterable[TreeEntry], prefix: str) -> tuple[TreeEntry, ...]:
+    """Return the entries under the folder ``prefix`` ('' for all), their paths made relative to it."""
+    if not prefix:
+        return tuple(entries)
+    start = f"{prefix}/"
+    return tuple(
+        TreeEntry(entry.path[len(start) :], entry.mode, entry.size, entry.oid)
+        for entry in entries
+        if entry.path.startswith(start)
+    )
+
+
+def odd_name(path: str) -> str | None:
+    """Return what is wrong with a relative path as the name of a file everywhere, or None for a good one."""
+    if len(path.encode("utf-8", "surrogateescape")) > MAX_PATH_LENGTH:
+        return f"the path is longer than {MAX_PATH_LENGTH} bytes"
+    if any("\ud800" <= character <= "\udfff" for character in path):
+        return "the name is not UTF-8"
+    segments = path.split("/")
+    if len(segments) > MAX_PATH_DEPTH:
+        return f"the path is more than {MAX_PATH_DEPTH} folders deep"
+    for segment in segments:
+        problem = _odd_segment(segment)
+        if problem is not None:
+            return problem
+    if unicodedata.normalize("NFC", path) != path:
+        return "the name is not in Unicode normal form C, so that two spellings of it can exist"
+    return None
+
+
+def _odd_segment(segment: str) -> str | None:
+    if not segment:
+        return "the path has an empty part"
+    if segment in {".", ".."}:
+        return "the path climbs out of its folder"
+    if segment.lower() in {".git", "git~1"}:
+        return "the name belongs to git itself"
+    if any(unicodedata.category(character) in {"Cc", "Cf", "Zl", "Zp", "Co", "Cn"} for character in segment):
+        return "the name has control or invisible characters"
+    if not _FORBIDDEN_CHARACTERS.isdisjoint(segment):
+        return "the name has a character that is not allowed on every system"
+    if segment.endswith((".", " ")) or segment.startswith(" "):
+        return "the name begins with a space, or ends with a space or a dot"
+    if segment.split(".")[0].lower() in _WINDOWS_DEVICES:
+        return "the name is a reserved device on Windows"
+    return None
+
+
+def collisions(entries: Iterable[HasPath]) -> tuple[tuple[str, str], ...]:
+    """Return the pairs of paths that one file system would take for the same name.
+
+    Compares files and the folders that lead to them, without regard to case or Unicode form; a path that is listed
+    twice, or is a file and a folder at once, collides with itself.
+    """
+    files: dict[str, str] = {}
+    folders: dict[str, str] = {}
+    pairs: list[tuple[str, str]] = []
+    for entry in sorted(entries, key=lambda entry: entry.path):
+        segments = entry.path.split("/")
+        for depth in range(1, len(segments)):
+            folder = "/".join(segments[:depth])
+            first = folders.setdefault(_folded(folder), folder)
+            if first != folder and (first, folder) not in pairs:
+                pairs.append((first, folder))
+        key = _folded(entry.path)
+        if key in files:
+            pairs.append((files[key], entry.path))
+        files.setdefault(key, entry.path)
+    pairs.extend((folders[key], files[key]) for key in files.keys() & folders.keys())
+    return tuple(sorted(pairs))
+
+
+def _folded(path: str) -> str:
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", path).casefold())

@@ -1,0 +1,120 @@
+"""Errors of fetching and reading a skill repository.
+
+SourceError
+├── InvalidRepositoryURL   the text names no repository that we may fetch
+├── HostNotAllowed         the host is not on the public internet
+├── RepositoryNotFound     missing, or private
+├── RepositoryEmpty        nothing has been committed
+├── RepositoryMoved        the host answers with a redirect
+├── CommitNotAvailable     the pinned commit can no longer be had
+├── RepositoryTooLarge     over one of the limits
+├── TooManySkills          more skill folders than one submission may hold
+├── FetchTimedOut          the time limit passed            (transient)
+├── FetchFailed            anything else that git reports   (transient)
+├── GitUnavailable         git itself is missing or too old
+├── UnsafeTree             a file that must not be written was asked for
+└── InvalidPackage         the folder is not a valid skill; ``findings`` says why
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from vskill.errors import VskillError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from submissions.verification.findings import Finding
+
+
+class SourceError(VskillError):
+    """Base of the errors of this package; ``transient`` says whether trying again later can help."""
+
+    code = "source_error"
+    transient: ClassVar[bool] = False
+
+
+class InvalidRepositoryURL(SourceError):
+    """Raised when a text names no repository that may be fetched; nothing was contacted."""
+
+    code = "invalid_repository_url"
+
+
+class HostNotAllowed(SourceError):
+    """Raised when a host name leads to an address that is not on the public internet; nothing was contacted."""
+
+    code = "host_not_allowed"
+
+
+class RepositoryNotFound(SourceError):
+    """Raised when the host shows no such repository to strangers."""
+
+    code = "repository_not_found"
+
+
+class RepositoryEmpty(SourceError):
+    """Raised when the repository, or the branch asked for, has no commit."""
+
+    code = "repository_empty"
+
+
+class RepositoryMoved(SourceError):
+    """Raised when the host answers with a redirect, which is never followed."""
+
+    code = "repository_moved"
+
+
+class CommitNotAvailable(SourceError):
+    """Raised when the host cannot give the pinned commit any more."""
+
+    code = "commit_not_available"
+
+
+class RepositoryTooLarge(SourceError):
+    """Raised when a repository passes a limit of size, number of files or memory."""
+
+    code = "repository_too_large"
+
+
+class TooManySkills(SourceError):
+    """Raised when a repository holds more skill folders than may be listed."""
+
+    code = "too_many_skills"
+
+
+class FetchTimedOut(SourceError):
+    """Raised when a fetch did not end within its time limit."""
+
+    code = "fetch_timed_out"
+    transient = True
+
+
+class FetchFailed(SourceError):
+    """Raised for everything else that git reports; carries its first useful line, made safe to show."""
+
+    code = "fetch_failed"
+    transient = True
+
+
+class GitUnavailable(SourceError):
+    """Raised when this machine has no git that is new enough."""
+
+    code = "git_unavailable"
+
+
+class UnsafeTree(SourceError):
+    """Raised when a link, a submodule or an odd name would have to be written; nothing was written."""
+
+    code = "unsafe_tree"
+
+
+class InvalidPackage(SourceError):
+    """Raised when a folder is no valid skill; ``findings`` holds every problem, not the first one only."""
+
+    code = "invalid_package"
+
+    def __init__(self, message: str, findings: Sequence[Finding]) -> None:
+        """Keep the findings beside the sentence."""
+        super().__init__(message)
+        self.findings: list[Finding] = list(findings)

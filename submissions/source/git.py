@@ -1,0 +1,242 @@
+"""Fetch one commit of a stranger's repository, without a working tree and within hard limits."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from submissions.child_processes import ChildLimits, ChildOutcome, ChildResult
+from submissions.source.entries import TreeEntry
+from submissions.source.errors import (
+    CommitNotAvailable,
+    FetchFailed,
+    FetchTimedOut,
+    HostNotAllowed,
+    RepositoryEmpty,
+    RepositoryMoved,
+    RepositoryNotFound,
+    RepositoryTooLarge,
+)
+from submissions.source.git_errors import explain_failure
+from submissions.source.git_process import GitSandbox, fetch_configuration, open_sandbox
+from submissions.source.hosts import normalise_host, resolve_public
+from submissions.source.urls import RepositoryURL, SourcePolicy, resolve_below
+
+_HEAD = "refs/vskill/head"
+_SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_MIB = 1024 * 1024
+
+
+@dataclass(frozen=True)
+class FetchLimits:
+    """How much one fetch may take: wall-clock seconds, bytes on disk, entries and their unpacked bytes.
+
+    ``memory_bytes`` bounds the address space of every git process.
+    """
+
+    seconds: float = 60
+    pack_bytes: int = 100 * _MIB
+    files: int = 5000
+    tree_bytes: int = 200 * _MIB
+    memory_bytes: int = 1024 * _MIB
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """One commit as it was fetched: what it lists, and the bare repository that holds its blobs.
+
+    The repository lies in the directory the caller gave to ``fetch_snapshot``; the snapshot is readable as long as
+    the caller keeps that directory.
+    """
+
+    commit_sha: str
+    git_dir: Path
+    entries: tuple[TreeEntry, ...]
+    sandbox: GitSandbox
+    limits: FetchLimits
+
+
+async def fetch_snapshot(
+    repository: RepositoryURL,
+    *,
+    directory: Path,
+    policy: SourcePolicy,
+    limits: FetchLimits | None = None,
+    commit_sha: str | None = None,
+) -> Snapshot:
+    """Fetch the newest commit of ``repository``, or exactly ``commit_sha``, into the empty folder ``directory``.
+
+    Without ``commit_sha`` the ref of the address counts, then the default branch. Only regular transfer happens:
+    no working tree, hook, submodule, filter or configuration of anyone takes part. The caller removes ``directory``.
+    Raises a SourceError whose ``transient`` says whether another try can help.
+    """
+    limits = limits or FetchLimits()
+    if commit_sha is not None and not _SHA.fullmatch(commit_sha):
+        raise CommitNotAvailable("That is not a full commit id; 40 hexadecimal digits are needed.")
+    try:
+        async with asyncio.timeout(limits.seconds):
+            sandbox = await _fetch(repository, directory, policy, limits, commit_sha)
+            sha = await _resolve_commit(sandbox, limits, commit_sha)
+            entries = await _list_tree(sandbox, sha, limits)
+    except TimeoutError:
+        raise _timed_out(repository, limits) from None
+    return Snapshot(sha, sandbox.git_dir, entries, sandbox, limits)
+
+
+async def _fetch(
+    repository: RepositoryURL, directory: Path, policy: SourcePolicy, limits: FetchLimits, commit_sha: str | None
+) -> GitSandbox:
+    failure: RepositoryNotFound | RepositoryMoved | None = None
+    for url in _addresses_to_try(repository, policy):
+        configuration = await _configuration(url, policy, limits)
+        sandbox = await open_sandbox(directory, configuration=configuration)
+        await _checked(sandbox, repository, limits, "init", "--quiet", "--bare", "--template=", str(sandbox.git_dir))
+        wanted = commit_sha or repository.ref or "HEAD"
+        result = await sandbox.run(
+            "fetch",
+            "--quiet",
+            "--depth=1",
+            "--no-tags",
+            "--no-recurse-submodules",
+            "--no-auto-maintenance",
+            "--no-write-fetch-head",
+            "--",
+            url,
+            f"+{wanted}:{_HEAD}",
+            limits=_child_limits(limits),
+            transport=urlsplit(url).scheme,
+        )
+        if result.ok:
+            return sandbox
+        error = _error_of(result, repository, limits, pinned=commit_sha is not None)
+        # Some hosts know a repository only with `.git` at its end, some only without; the canonical address has
+        # lost it, so the other spelling is tried before the failure counts.
+        if not isinstance(error, RepositoryNotFound | RepositoryMoved):
+            raise error
+        failure = failure or error
+    raise failure or RepositoryNotFound("There is no such folder, or it holds no git repository.")
+
+
+def _addresses_to_try(repository: RepositoryURL, policy: SourcePolicy) -> Iterator[str]:
+    url = repository.url
+    for prefix, replacement in policy.rewrites:
+        if url.startswith(prefix):
+            url = replacement + url[len(prefix) :]
+            break
+    candidates = [url, f"{url}.git"]
+    if "gitlab" in (urlsplit(url).hostname or ""):
+        # GitLab answers the short spelling with a redirect, so this order saves a request.
+        candidates.reverse()
+    if not url.startswith("file://"):
+        yield from candidates
+        return
+    roots = policy.file_roots + tuple(
+        Path(unquote(urlsplit(target).path)) for _, target in policy.rewrites if target.startswith("file://")
+    )
+    for candidate in candidates:
+        path = resolve_below(unquote(urlsplit(candidate).path), roots)
+        if path is not None and path.is_dir():
+            yield f"file://{path}"
+
+
+async def _configuration(url: str, policy: SourcePolicy, limits: FetchLimits) -> list[tuple[str, str]]:
+    parts = urlsplit(url)
+    if parts.scheme == "file":
+        return fetch_configuration(resolve="", safe_directory=parts.path, ca_file=None)
+    host, port = parts.hostname or "", parts.port or 443
+    if parts.scheme != "https" or normalise_host(f"[{host}]" if ":" in host else host) != host:
+        raise HostNotAllowed("Repositories are fetched over https only, from a plain host name.")
+    trusted = {urlsplit(target).hostname for _, target in policy.rewrites}
+    allowed = policy.allows_private(host, parts.port) or host in trusted
+    addresses = await resolve_public(host, port, private_allowed=allowed, seconds=limits.seconds)
+    # Pinned: a name that answers differently a moment later changes nothing about where git connects.
+    pinned = ",".join(f"[{address}]" if ":" in address else address for address in addresses)
+    resolve = "" if ":" in host else f"{host}:{port}:{pinned}"
+    return fetch_configuration(resolve=resolve, safe_directory="", ca_file=policy.ca_file)
+
+
+async def _resolve_commit(sandbox: GitSandbox, limits: FetchLimits, commit_sha: str | None) -> str:
+    result = await sandbox.run(
+        "rev-parse", "--verify", "--quiet", "--end-of-options", f"{_HEAD}^{{commit}}", limits=_child_limits(limits)
+    )
+    sha = result.stdout.decode("ascii", "replace").strip()
+    if not result.ok or not _SHA.fullmatch(sha):
+        raise RepositoryEmpty("What was asked for is not a commit, so there is nothing to read.")
+    if commit_sha is not None and sha != commit_sha:
+        raise CommitNotAvailable(f"The host gave another commit than {commit_sha}. Nothing of it was used.")
+    return sha
+
+
+async def _list_tree(sandbox: GitSandbox, sha: str, limits: FetchLimits) -> tuple[TreeEntry, ...]:
+    too_many = RepositoryTooLarge(
+        f"The repository has more than {limits.files:,} files. Put the skills into a smaller repository."
+    )
+    result = await sandbox.run(
+        "ls-tree",
+        "-r",
+        "-l",
+        "-z",
+        "--full-tree",
+        sha,
+        # A tree can name itself many times over, so that a few kilobytes list billions of files.
+        limits=_child_limits(limits, output_bytes=limits.files * 1024 + 4096),
+    )
+    if result.outcome is ChildOutcome.FLOODED:
+        raise too_many
+    if not result.ok:
+        raise FetchFailed(f"The list of files could not be read: {explain_failure(result).summary}.")
+    lines = result.stdout.split(b"\0")[:-1]
+    if len(lines) > limits.files:
+        raise too_many
+    entries = tuple(_parse_entry(line) for line in lines)
+    if sum(entry.size or 0 for entry in entries) > limits.tree_bytes:
+        raise RepositoryTooLarge(
+            f"The files of the repository are more than {limits.tree_bytes // _MIB:,} MiB together. "
+            "Put the skills into a smaller repository."
+        )
+    return entries
+
+
+def _parse_entry(line: bytes) -> TreeEntry:
+    description, _, path = line.partition(b"\t")
+    mode, _kind, oid, size = description.decode("ascii").split()
+    return TreeEntry(path.decode("utf-8", "surrogateescape"), mode, None if size == "-" else int(size), oid)
+
+
+async def _checked(sandbox: GitSandbox, repository: RepositoryURL, limits: FetchLimits, *arguments: str) -> None:
+    result = await sandbox.run(*arguments, limits=_child_limits(limits))
+    if not result.ok:
+        raise _error_of(result, repository, limits, pinned=False)
+
+
+def _child_limits(limits: FetchLimits, output_bytes: int = 64 * 1024) -> ChildLimits:
+    return ChildLimits(
+        seconds=limits.seconds,
+        output_bytes=output_bytes,
+        address_space=limits.memory_bytes,
+        cpu_seconds=int(limits.seconds) + 1,
+        file_bytes=limits.pack_bytes,
+    )
+
+
+def _timed_out(repository: RepositoryURL, limits: FetchLimits) -> FetchTimedOut:
+    where = repository.host or "this machine"
+    return FetchTimedOut(f"Fetching from {where} took longer than {limits.seconds:g} seconds and was stopped.")
+
+
+def _error_of(result: ChildResult, repository: RepositoryURL, limits: FetchLimits, *, pinned: bool) -> Exception:
+    if result.outcome is ChildOutcome.TIMED_OUT:
+        return _timed_out(repository, limits)
+    failure = explain_failure(result)
+    if failure.error is RepositoryTooLarge:
+        return RepositoryTooLarge(
+            f"The repository is larger than {limits.pack_bytes // _MIB:,} MiB, or needs too much memory to unpack. "
+            "Put the skills into a smaller repository."
+        )
+    if failure.error is RepositoryEmpty and pinned:
+        return CommitNotAvailable("The host can no longer give the pinned commit. Submit the repository again.")
+    return failure.error(failure.sentence)

@@ -1,0 +1,135 @@
+"""Start the git binary so that neither a user's, the system's nor a stranger's configuration takes part.
+
+The git binary is used rather than a library: it is the only implementation that every host is tested against, it
+reads shallow packs of any shape, and it runs in a child that can be limited and killed, which code in our own
+process cannot.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from submissions.child_processes import ChildLimits, ChildResult, run_child
+from submissions.source.errors import GitUnavailable
+
+# http.curloptResolve, without which a checked address could be swapped for another, came with 2.37.
+_OLDEST_GIT = (2, 37)
+# Fixed, so that neither the PATH nor the working directory of the server decides which git runs.
+_SEARCH_PATH = "/usr/local/bin:/usr/bin:/bin:/opt/homebrew/bin"
+_CONFIG_NAME = "vskill.gitconfig"
+
+
+@dataclass(frozen=True)
+class GitSandbox:
+    """A folder with a bare repository in it and the one configuration file that git will read."""
+
+    git: str
+    directory: Path
+
+    @property
+    def git_dir(self) -> Path:
+        """Return the bare repository."""
+        return self.directory / "repository.git"
+
+    async def run(self, *arguments: str, limits: ChildLimits, transport: str = "", stdin: bytes = b"") -> ChildResult:
+        """Run one git command; ``transport`` is the only protocol it may speak, '' for none at all."""
+        argv = [self.git, f"--git-dir={self.git_dir}", *arguments]
+        env = {
+            "PATH": _SEARCH_PATH,
+            "HOME": str(self.directory),
+            "XDG_CONFIG_HOME": str(self.directory),
+            "LC_ALL": "C",
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_CONFIG_GLOBAL": str(self.directory / _CONFIG_NAME),
+            "GIT_ATTR_NOSYSTEM": "1",
+            "GIT_ALLOW_PROTOCOL": transport or "none",
+            "GIT_PROTOCOL_FROM_USER": "0",
+            "GIT_TERMINAL_PROMPT": "0",
+            "GIT_ASKPASS": "",
+            "SSH_ASKPASS": "",
+            "GIT_NO_REPLACE_OBJECTS": "1",
+            "GIT_NO_LAZY_FETCH": "1",
+            "GIT_OPTIONAL_LOCKS": "0",
+            "GIT_CEILING_DIRECTORIES": str(self.directory.parent),
+        }
+        return await run_child(argv, env=env, cwd=self.directory, limits=limits, stdin=stdin)
+
+
+async def open_sandbox(directory: Path, *, configuration: Sequence[tuple[str, str]]) -> GitSandbox:
+    """Write the configuration file into ``directory`` and return the sandbox around it; raises GitUnavailable."""
+    git = await _find_git(directory)
+    lines = [f"{_section(key)}\n\t{key.rpartition('.')[2]} = {_quoted(value)}\n" for key, value in configuration]
+    (directory / _CONFIG_NAME).write_text("".join(lines), encoding="utf-8")
+    return GitSandbox(git, directory)
+
+
+def fetch_configuration(*, resolve: str, safe_directory: str, ca_file: Path | None) -> list[tuple[str, str]]:
+    """Return the settings of a fetch: everything that git could do besides receiving one pack is switched off."""
+    settings = [
+        ("protocol.allow", "never"),
+        ("protocol.https.allow", "user"),
+        ("protocol.file.allow", "user"),
+        ("protocol.version", "2"),
+        ("http.followRedirects", "false"),
+        ("http.sslVerify", "true"),
+        ("http.lowSpeedLimit", "1000"),
+        ("http.lowSpeedTime", "20"),
+        ("http.emptyAuth", "false"),
+        ("credential.helper", ""),
+        ("core.hooksPath", "/dev/null"),
+        ("core.fsmonitor", "false"),
+        ("core.askPass", ""),
+        ("core.symlinks", "false"),
+        ("core.bigFileThreshold", "4m"),
+        ("init.templateDir", ""),
+        ("fetch.recurseSubmodules", "false"),
+        ("submodule.recurse", "false"),
+        ("fetch.writeCommitGraph", "false"),
+        # A pack is kept as one file, which the limit on file sizes then bounds.
+        ("fetch.unpackLimit", "1"),
+        ("transfer.bundleURI", "false"),
+        ("transfer.credentialsInUrl", "die"),
+        ("gc.auto", "0"),
+        ("maintenance.auto", "false"),
+        ("pack.threads", "1"),
+        ("advice.detachedHead", "false"),
+    ]
+    if resolve:
+        settings.append(("http.curloptResolve", resolve))
+    if safe_directory:
+        settings.append(("safe.directory", safe_directory))
+    if ca_file is not None:
+        settings.append(("http.sslCAInfo", str(ca_file)))
+    return settings
+
+
+def _section(key: str) -> str:
+    section, _, subsection = key.rpartition(".")[0].partition(".")
+    return f'[{section} "{subsection}"]' if subsection else f"[{section}]"
+
+
+def _quoted(value: str) -> str:
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'
+
+
+# Paths of git binaries whose version was already looked at in this process.
+_CHECKED: set[str] = set()
+
+
+async def _find_git(directory: Path) -> str:
+    git = shutil.which("git", path=_SEARCH_PATH)
+    if git is None:
+        raise GitUnavailable("git is not installed on this machine. Install git 2.37 or newer.")
+    if git not in _CHECKED:
+        limits = ChildLimits(seconds=10, output_bytes=4096)
+        answer = await run_child([git, "version"], env={"LC_ALL": "C"}, cwd=directory, limits=limits)
+        match = re.search(rb"git version (\d+)\.(\d+)", answer.stdout)
+        if match is None or (int(match[1]), int(match[2])) < _OLDEST_GIT:
+            raise GitUnavailable("The git on this machine is too old. Install git 2.37 or newer.")
+        _CHECKED.add(git)
+    return git

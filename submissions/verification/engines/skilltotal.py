@@ -1,0 +1,104 @@
+"""skilltotal (PyPI, Apache-2.0): static rules over files, offline, without dependencies.
+
+At its own block threshold it flagged 0.6 % of 1,494 benign skills, so that threshold is what holds a submission.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from submissions.verification.engines.base import Engine, EngineResult, EngineStatus
+from submissions.verification.errors import EngineUnavailable
+from submissions.verification.findings import Finding, FindingKind, Severity, strongest_first, visible
+
+MAX_FINDINGS = 300
+_SCRIPT = str(Path(__file__).with_name("skilltotal_child.py"))
+_KINDS = {
+    "malicious_indicator": FindingKind.MALICIOUS,
+    "risky_construct": FindingKind.RISK,
+    "exposure": FindingKind.EXPOSURE,
+}
+
+
+class SkillTotal(Engine):
+    """The first engine: tier 1, about 0.1 s a skill."""
+
+    name = "skilltotal"
+    tier = 1
+
+    @property
+    def version(self) -> str:
+        """Return the installed version of the package."""
+        try:
+            return metadata.version("skilltotal")
+        except metadata.PackageNotFoundError:
+            raise EngineUnavailable("The engine skilltotal is not installed; install requirements.txt.") from None
+
+    def command(self, tree: Path) -> Sequence[str]:
+        """Return the call of the child script, which needs nothing of this project."""
+        return [sys.executable, "-s", "-P", _SCRIPT, str(tree)]
+
+    def parse(self, output: bytes) -> EngineResult:
+        """Map skilltotal's report: a finding a line of evidence, capabilities apart, unread parts as ``partial``."""
+        document = json.loads(output)
+        try:
+            report: Mapping[str, Any] = document["report"]
+            findings = [finding for item in report["findings"] for finding in _findings(item)]
+            unread = [_unread(note) for note in document["unread"]]
+            capabilities = tuple(sorted(str(name) for name in report["capabilities"]))
+            blocked = document["decision"] == "block"
+            reasons = tuple(visible(str(reason), 300) for reason in document["reasons"])
+            version = str(document["version"])
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"not a report of skilltotal: {error!r}") from error
+        return EngineResult(
+            engine=self.name,
+            engine_version=version,
+            status=EngineStatus.PARTIAL if unread else EngineStatus.COMPLETE,
+            findings=strongest_first([*findings, *unread])[:MAX_FINDINGS],
+            capabilities=capabilities,
+            blocked=blocked,
+            reasons=reasons,
+            error=f"skilltotal left parts of the skill unread: {unread[0].title}." if unread else "",
+        )
+
+
+def _findings(item: Mapping[str, Any]) -> list[Finding]:
+    """Return one finding for each place that skilltotal shows; a capability is no finding."""
+    kind = _KINDS.get(item["threat_class"])
+    if kind is None:
+        return []
+    return [
+        Finding(
+            rule_id=str(item["id"]),
+            severity=Severity(item["severity"]),
+            kind=kind,
+            title=str(item["title"]),
+            file=str(place["file"]),
+            line=int(place["line_start"]),
+            excerpt=str(place["snippet"]),
+            why=str(item["description"]),
+            advice=str(item["recommendation"]),
+            engine=SkillTotal.name,
+        )
+        for place in item["evidence"]
+    ]
+
+
+def _unread(note: Mapping[str, Any]) -> Finding:
+    return Finding(
+        rule_id="coverage",
+        severity=Severity.INFO,
+        kind=FindingKind.COVERAGE,
+        title=str(note["title"]),
+        file=str(note["file"] or ""),
+        line=note["line"] if isinstance(note["line"], int) else None,
+        why=str(note["reason"]),
+        advice="A person has to look at this part, because no engine did.",
+        engine=SkillTotal.name,
+    )

@@ -1,0 +1,148 @@
+"""What a check found: one shape for the pre-scan, the linter and every engine."""
+
+from __future__ import annotations
+
+import hashlib
+import unicodedata
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+MAX_EXCERPT = 240
+MAX_SENTENCE = 1000
+_DECEPTIVE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+
+
+class Severity(StrEnum):
+    """How much harm a finding may mean; the order is the order of ``rank``."""
+
+    INFO = "info"
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+    CRITICAL = "critical"
+
+    @property
+    def rank(self) -> int:
+        """Return 0 for info up to 4 for critical."""
+        return _RANKS[self]
+
+
+_RANKS = {severity: rank for rank, severity in enumerate(Severity)}
+
+
+class FindingKind(StrEnum):
+    """What sort of statement a finding makes, which decides what it may lead to.
+
+    ``format`` stops a package before any engine sees it and accuses nobody. ``malicious`` is an engine's word for
+    deliberate deception. ``risk`` is a dangerous construct, ``exposure`` a secret that the author leaked, ``coverage``
+    something an engine did not read, ``lint`` a departure from the specification that harms nobody.
+    """
+
+    FORMAT = "format"
+    MALICIOUS = "malicious"
+    RISK = "risk"
+    EXPOSURE = "exposure"
+    COVERAGE = "coverage"
+    LINT = "lint"
+
+
+def visible(text: str, limit: int = MAX_SENTENCE) -> str:
+    r"""Return ``text`` with everything that could deceive an eye or a terminal spelled out as ``\u{...}``.
+
+    Control characters, bidirectional and zero-width format characters, tag characters, private-use characters,
+    unpaired surrogates and exotic spaces are escaped. The result is at most ``limit`` characters long, an ellipsis
+    at its end where it was cut; calling this again on the result changes nothing.
+    """
+    shown = "".join(_visible_character(character) for character in text[: limit + 1])
+    return shown if len(shown) <= limit else shown[: limit - 2].rstrip() + " …"
+
+
+def _visible_character(character: str) -> str:
+    if " " <= character <= "~":
+        return character
+    deceptive = unicodedata.category(character) in _DECEPTIVE or character.isspace() or character >= "\U000e0100"
+    return f"\\u{{{ord(character):x}}}" if deceptive else character
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that a check saw, with the place, the reason it matters and what to do about it.
+
+    Every text is made safe to show when the finding is built (see ``visible``); it is still plain text, so a page
+    must escape it for HTML. ``line`` counts from 1; None means the whole file, an empty ``file`` the whole package.
+    """
+
+    rule_id: str
+    severity: Severity
+    title: str
+    file: str = ""
+    line: int | None = None
+    excerpt: str = ""
+    why: str = ""
+    advice: str = ""
+    engine: str = "structure"
+    kind: FindingKind = FindingKind.RISK
+
+    def __post_init__(self) -> None:
+        """Make every text safe to show, so that no caller has to remember it."""
+        object.__setattr__(self, "excerpt", visible(self.excerpt, MAX_EXCERPT))
+        for name in ("file", "title", "why", "advice"):
+            object.__setattr__(self, name, visible(getattr(self, name)))
+
+    @property
+    def fingerprint(self) -> str:
+        """Return 32 hex digits that stay the same when the finding only moves to another line.
+
+        A waiver is remembered by this value, together with the identity of the skill.
+        """
+        parts = (self.engine, self.rule_id, self.file, " ".join(self.excerpt.split()))
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return plain values that ``json.dumps`` accepts; ``from_json`` reads them back."""
+        return {
+            "ruleId": self.rule_id,
+            "severity": self.severity.value,
+            "kind": self.kind.value,
+            "title": self.title,
+            "file": self.file,
+            "line": self.line,
+            "excerpt": self.excerpt,
+            "why": self.why,
+            "advice": self.advice,
+            "engine": self.engine,
+            "fingerprint": self.fingerprint,
+        }
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Finding:
+        """Rebuild a finding from ``as_json``; raises KeyError or ValueError for anything else."""
+        line = value["line"]
+        return cls(
+            rule_id=str(value["ruleId"]),
+            severity=Severity(value["severity"]),
+            kind=FindingKind(value["kind"]),
+            title=str(value["title"]),
+            file=str(value["file"]),
+            line=None if line is None else int(line),
+            excerpt=str(value["excerpt"]),
+            why=str(value["why"]),
+            advice=str(value["advice"]),
+            engine=str(value["engine"]),
+        )
+
+
+_KIND_ORDER = {kind: place for place, kind in enumerate(FindingKind)}
+
+
+def strongest_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Return the findings without repetitions, the most severe first, in an order that is always the same."""
+    unique = dict.fromkeys(findings)
+    return tuple(
+        sorted(
+            unique,
+            key=lambda f: (-f.severity.rank, _KIND_ORDER[f.kind], f.rule_id, f.file, f.line or 0, f.excerpt, f.title),
+        )
+    )

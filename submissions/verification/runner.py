@@ -1,0 +1,96 @@
+"""Run one engine over one package in a child process of its own; whatever it does, a result comes back."""
+
+from __future__ import annotations
+
+import os
+import signal
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from submissions.child_processes import ChildLimits, ChildOutcome, ChildResult, run_child
+from submissions.verification.engines.base import Engine, EngineResult, EngineStatus
+from submissions.verification.errors import EngineUnavailable
+from submissions.verification.findings import visible
+
+_GIB = 1024 * 1024 * 1024
+_MIB = 1024 * 1024
+
+
+@dataclass(frozen=True)
+class EngineLimits:
+    """What one run of an engine may take; ``address_space`` and the file sizes are in bytes."""
+
+    seconds: float = 90
+    cpu_seconds: int = 60
+    address_space: int = _GIB * 3 // 2
+    output_bytes: int = 8 * _MIB
+    file_bytes: int = 16 * _MIB
+
+
+async def run_engine(engine: Engine, tree: Path, limits: EngineLimits | None = None) -> EngineResult:
+    """Scan the folder ``tree`` (an absolute path) with ``engine`` and return its result, or a ``failed`` or ``timed_out`` one.
+
+    Never raises for trouble of the engine. The child gets no secrets, no network where the kernel can deny it, a
+    scratch folder as home and working directory, and is killed with its group when this task is cancelled.
+    """
+    limits = limits or EngineLimits()
+    try:
+        version = engine.version
+    except EngineUnavailable as error:
+        return EngineResult(engine.name, "", EngineStatus.FAILED, error=str(error))
+    try:
+        result = await _run(engine, tree, limits)
+    except OSError as error:
+        return _without_answer(engine, version, EngineStatus.FAILED, f"could not be started: {error.strerror}")
+    problem = _problem(result, limits)
+    if problem is not None:
+        timed_out = result.outcome is ChildOutcome.TIMED_OUT or result.returncode == -signal.SIGXCPU
+        status = EngineStatus.TIMED_OUT if timed_out else EngineStatus.FAILED
+        return _without_answer(engine, version, status, problem)
+    try:
+        return engine.parse(result.stdout)
+    except (ValueError, RecursionError) as error:
+        return _without_answer(engine, version, EngineStatus.FAILED, f"gave an answer that cannot be read: {error}")
+
+
+async def _run(engine: Engine, tree: Path, limits: EngineLimits) -> ChildResult:
+    with tempfile.TemporaryDirectory(prefix="vskill-engine-") as scratch:
+        env = {
+            "PATH": os.defpath,
+            "HOME": scratch,
+            "TMPDIR": scratch,
+            "LANG": "C.UTF-8",
+            "PYTHONUTF8": "1",
+            "PYTHONDONTWRITEBYTECODE": "1",
+            # Sets would otherwise come out in another order each time, and the same content must give the same result.
+            "PYTHONHASHSEED": "0",
+        }
+        child_limits = ChildLimits(
+            seconds=limits.seconds,
+            output_bytes=limits.output_bytes,
+            address_space=limits.address_space,
+            cpu_seconds=limits.cpu_seconds,
+            file_bytes=limits.file_bytes,
+            network=False,
+        )
+        return await run_child(engine.command(tree), env=env, cwd=Path(scratch), limits=child_limits)
+
+
+def _problem(result: ChildResult, limits: EngineLimits) -> str | None:
+    if result.outcome is ChildOutcome.TIMED_OUT:
+        return f"did not finish within {limits.seconds:g} seconds"
+    if result.outcome is ChildOutcome.FLOODED:
+        return f"printed more than {limits.output_bytes:,} bytes"
+    if result.returncode == -signal.SIGXCPU:
+        return f"used more than {limits.cpu_seconds} seconds of processor time"
+    if result.returncode < 0:
+        return f"was ended by {signal.Signals(-result.returncode).name}"
+    if result.returncode > 0:
+        lines = result.stderr.decode("utf-8", "replace").strip().splitlines()
+        return f"ended with status {result.returncode}: {visible(lines[-1] if lines else 'no reason given', 200)}"
+    return None
+
+
+def _without_answer(engine: Engine, version: str, status: EngineStatus, problem: str) -> EngineResult:
+    return EngineResult(engine.name, version, status, error=visible(f"{engine.name} {problem}."))
