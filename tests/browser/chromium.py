@@ -1,0 +1,111 @@
+"""Debian's chromium, driven through its own driver; nothing is downloaded."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from selenium.webdriver import Chrome, ChromeOptions
+from selenium.webdriver.chrome.service import Service
+
+CHROMIUM: Final = Path("/usr/bin/chromium")
+CHROMEDRIVER: Final = Path("/usr/bin/chromedriver")
+PHONE: Final = 380
+DESKTOP: Final = 1280
+
+
+def why_not() -> str | None:
+    """Return why no browser can be driven here, or ``None`` where one can."""
+    absent = [str(path) for path in (CHROMIUM, CHROMEDRIVER) if not path.exists()]
+    return f"{' and '.join(absent)} not installed (Debian: chromium chromium-driver)" if absent else None
+
+
+class Browser:
+    """One chromium with the questions that tests ask of a page."""
+
+    def __init__(self, driver: Chrome, base: str) -> None:
+        """Wrap ``driver``; addresses are opened below ``base``."""
+        self.driver = driver
+        self.base = base
+
+    def open(self, path: str, *, width: int = DESKTOP) -> None:
+        """Open a page of the server at a width of so many CSS pixels."""
+        self.resize(width, 900)
+        self.driver.get(self.base + path)
+
+    def resize(self, width: int, height: int) -> None:
+        """Set the size of the window's inside; widths below 500 behave as a phone does."""
+        self._command(
+            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 500
+        )
+
+    def colours(self, scheme: str) -> None:
+        """Prefer ``light`` or ``dark``."""
+        self._command("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+
+    def without_scripts(self) -> None:
+        """Run no script of any page from now on."""
+        self._command("Emulation.setScriptExecutionDisabled", value=True)
+
+    def ask(self, expression: str) -> Any:
+        """Return the value of a JavaScript expression in the page."""
+        return self.driver.execute_script(f"return ({expression})")
+
+    def too_wide(self) -> list[str]:
+        """Return what makes the page scroll sideways; boxes that scroll by themselves may."""
+        if self.ask("document.documentElement.scrollWidth <= document.documentElement.clientWidth"):
+            return []
+        found = self.ask(
+            "[...document.querySelectorAll('body *')].filter(e => e.getBoundingClientRect().right > innerWidth + 1)"
+            ".map(e => e.outerHTML.slice(0, 120))"
+        )
+        return list(found) or ["the page, by no single element"]
+
+    def complaints(self) -> list[str]:
+        """Return what the console said since it was last asked: errors of scripts, refusals of the policy."""
+        entries: list[dict[str, Any]] = self.driver.get_log("browser")  # type: ignore[no-untyped-call]  # selenium's
+        return [str(entry["message"]) for entry in entries if entry["level"] in {"SEVERE", "WARNING"}]
+
+    def hosts_asked(self) -> set[str]:
+        """Return the hosts that pages asked for anything since this was last called."""
+        entries: list[dict[str, Any]] = self.driver.get_log("performance")  # type: ignore[no-untyped-call]  # selenium's
+        messages = (json.loads(entry["message"])["message"] for entry in entries)
+        urls = [m["params"]["request"]["url"] for m in messages if m["method"] == "Network.requestWillBeSent"]
+        return {urlsplit(url).netloc for url in urls if urlsplit(url).scheme in {"http", "https", "ws", "wss"}}
+
+    def screenshot(self, path: Path, *, tallest: int = 1800) -> None:
+        """Write the whole page as PNG, cut at ``tallest`` CSS pixels."""
+        width = self.ask("innerWidth")
+        self.resize(width, min(self.ask("document.documentElement.scrollHeight"), tallest))
+        self.driver.save_screenshot(str(path))
+
+    def _command(self, name: str, **arguments: Any) -> None:
+        self.driver.execute_cdp_cmd(name, arguments)
+
+
+@contextmanager
+def open_browser(base: str) -> Iterator[Browser]:
+    """Start a headless chromium and end it afterwards."""
+    options = ChromeOptions()
+    options.binary_location = str(CHROMIUM)
+    for argument in (
+        "--headless=new",
+        "--no-sandbox",  # the tests may run as root, which chromium's sandbox refuses; it opens our own pages alone
+        "--disable-dev-shm-usage",
+        "--disable-gpu",
+        "--hide-scrollbars",
+        "--no-first-run",
+        "--disable-background-networking",
+        "--disable-component-update",
+    ):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    driver = Chrome(options=options, service=Service(str(CHROMEDRIVER)))
+    try:
+        yield Browser(driver, base)
+    finally:
+        driver.quit()

@@ -1,0 +1,80 @@
+"""Verdicts, capabilities and findings as pages show them: words beside every colour, hostile text as text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.template import Context, Template
+
+from marketplace.wording import CAPABILITIES, SEVERITIES, VERDICTS, verdict_words
+from vskill.templatetags.icons import DRAWINGS
+
+
+def show(source: str, **context: Any) -> str:
+    return Template("{% load marketplace_ui %}" + source).render(Context(context))
+
+
+@pytest.mark.parametrize("verdict", VERDICTS)
+def test_a_verdict_is_shown_in_words_beside_an_icon(verdict: str) -> None:
+    shown = show("{% verdict_badge verdict %}", verdict=verdict)
+    assert VERDICTS[verdict].label in shown
+    assert "<svg" in shown
+
+
+def test_no_verdict_is_worded_as_a_promise() -> None:
+    sentences = " ".join(words.label + " " + words.sentence for words in VERDICTS.values()).lower()
+    assert not {"safe", "secure", "trusted", "malware-free"} & set(sentences.replace(".", " ").split())
+
+
+@pytest.mark.parametrize("verdict", [None, "", "brand-new-verdict"])
+def test_an_unknown_verdict_is_never_shown_as_a_good_one(verdict: str | None) -> None:
+    assert verdict_words(verdict).tone == "idle"
+    assert "No verdict recorded" in show("{% verdict_badge verdict %}", verdict=verdict)
+
+
+def test_a_check_that_did_not_finish_is_neither_good_nor_bad() -> None:
+    assert verdict_words("inconclusive").label == "Not scanned"
+    assert verdict_words("INCONCLUSIVE").tone == "idle"
+
+
+def test_every_word_has_an_icon_that_exists() -> None:
+    words = [*VERDICTS.values(), *SEVERITIES.values(), *CAPABILITIES.values()]
+    assert {word.icon for word in words} - set(DRAWINGS) == set()
+
+
+def test_capabilities_that_nobody_looked_for_are_told_apart_from_none() -> None:
+    assert "Not recorded" in show("{% capability_chips names %}", names=None)
+    assert "instructions only" in show("{% capability_chips names %}", names=[])
+
+
+def test_a_capability_that_this_version_does_not_know_is_shown_by_its_own_name() -> None:
+    shown = show("{% capability_chips names %}", names=["shell", "reads_<clipboard>"])
+    assert "Runs commands" in shown
+    assert "Reads &lt;clipboard&gt;" in shown
+
+
+def test_a_finding_is_shown_whole_and_its_excerpt_as_text() -> None:
+    finding = {
+        "ruleId": "X-1",
+        "severity": "high",
+        "title": "Sends keys away",
+        "file": "scripts/a b.py",
+        "line": 7,
+        "excerpt": "<script>alert(1)</script>",
+        "why": "Keys open doors.",
+        "advice": "Do not send them.",
+        "engine": "skilltotal",
+    }
+    shown = show("{% findings_list findings '/skills/x/files/' '?version=1' %}", findings=[finding])
+    for part in ("X-1", "High", "Sends keys away", "Keys open doors.", "Do not send them.", "skilltotal"):
+        assert part in shown
+    assert "<script>" not in shown
+    assert 'href="/skills/x/files/scripts/a%20b.py?version=1#L7"' in shown
+
+
+def test_a_finding_without_a_place_or_a_base_links_nowhere() -> None:
+    shown = show("{% findings_list findings %}", findings=[{"ruleId": "X-2", "severity": "odd", "file": "a.py"}])
+    assert "href" not in shown
+    assert "Odd" in shown
+    assert "X-2" in shown
