@@ -1,0 +1,66 @@
+"""The suite runs on both databases, and neither a failure nor a missing server can hide behind the last run."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.services import databases
+from tests.services.postgres import PostgresUnavailable, find_binaries
+
+FAILS_ON = """
+import os
+
+def test_this_database():
+    assert not os.environ["DATABASE_URL"].startswith("{scheme}")
+"""
+
+
+def _run_suite(folder: Path, fails_on: str) -> subprocess.CompletedProcess[str]:
+    (folder / "test_it.py").write_text(FAILS_ON.format(scheme=fails_on))
+    (folder / "pytest.ini").write_text("[pytest]\n")
+    command = [sys.executable, "-m", "tests.services.databases", "--"]
+    command += ["-p", "no:django", "-p", "no:cacheprovider", "-c", str(folder / "pytest.ini"), str(folder)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def _server_installed() -> None:
+    try:
+        find_binaries()
+    except PostgresUnavailable as reason:
+        pytest.skip(str(reason))
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("_server_installed")
+@pytest.mark.parametrize(("fails_on", "exit_code"), [("sqlite", 1), ("postgres", 1), ("nothing", 0)])
+def test_a_failure_on_either_database_fails_the_whole(tmp_path: Path, fails_on: str, exit_code: int) -> None:
+    done = _run_suite(tmp_path, fails_on)
+    assert done.returncode == exit_code
+    assert done.stdout.count("1 failed") + done.stdout.count("1 passed") == 2
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("_server_installed")
+def test_the_last_summary_tells_how_the_first_run_ended(tmp_path: Path) -> None:
+    last_run = _run_suite(tmp_path, "sqlite").stdout.partition("=== tests on postgres ===")[2]
+    assert "sqlite: FAILED (pytest exit code 1)" in last_run
+    assert "1 passed" in last_run.splitlines()[-1]
+
+
+@pytest.mark.parametrize("arguments", [[], ["--only", "postgres"]], ids=["both", "postgres"])
+def test_ci_does_not_pass_without_a_postgres_server(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    def none_installed() -> Path:
+        raise PostgresUnavailable("there is none here")
+
+    monkeypatch.setattr(databases, "find_binaries", none_installed)
+    monkeypatch.setattr(sys, "argv", ["databases", *arguments])
+    monkeypatch.setenv("CI", "true")
+    assert databases.main() == 1
+    assert "PostgreSQL: not tested, there is none here" in capfd.readouterr().err
