@@ -143,7 +143,11 @@ class QueueMessage(models.Model):
         ]
         indexes: ClassVar[list[models.Index]] = [
             models.Index(
-                F("environment"), F("priority").desc(), F("id"), condition=Q(parked_at__isnull=True), name="message_next"
+                F("environment"),
+                F("priority").desc(),
+                F("id"),
+                condition=Q(parked_at__isnull=True),
+                name="message_next",
             ),
             models.Index(fields=["leased_until"], condition=Q(leased_until__isnull=False), name="message_lease"),
             models.Index(fields=["environment", "subject"], name="message_subject"),

@@ -168,4 +168,6 @@ def check_transition(current: State, following: State, *, by_operator: bool = Fa
         return
     allowed = sorted(info.following | (info.by_operator if by_operator else frozenset()))
     possible = ", ".join(allowed) if allowed else "nothing"
-    raise IllegalTransition(f"A submission that is {current} cannot become {following}; it can become {possible}. It was left as it is.")
+    raise IllegalTransition(
+        f"A submission that is {current} cannot become {following}; it can become {possible}. It was left as it is."
+    )

@@ -39,8 +39,12 @@ SECRET_KEY = env.str("VSKILL_SECRET_KEY", default="") or _kept_secret(DATA_DIR /
 DEBUG = env.bool("VSKILL_DEBUG", default=False)
 
 # --- environments ---------------------------------------------------------------------------------------------------------
-VSKILL_HOSTS = env.list("VSKILL_HOSTS", default=["127.0.0.1", "localhost", "[::1]", *([HOST] if HOST not in ("0.0.0.0", "::") else [])])  # noqa: S104 - a comparison, nothing is bound
-VSKILL_PUBLIC_URL = env.str("VSKILL_PUBLIC_URL", default=f"http://{'127.0.0.1' if HOST in ('0.0.0.0', '::') else HOST}:{PORT}").rstrip("/")  # noqa: S104 - as above
+VSKILL_HOSTS = env.list(
+    "VSKILL_HOSTS", default=["127.0.0.1", "localhost", "[::1]", *([HOST] if HOST not in ("0.0.0.0", "::") else [])]
+)  # noqa: S104 - a comparison, nothing is bound
+VSKILL_PUBLIC_URL = env.str(
+    "VSKILL_PUBLIC_URL", default=f"http://{'127.0.0.1' if HOST in ('0.0.0.0', '::') else HOST}:{PORT}"
+).rstrip("/")  # noqa: S104 - as above
 VSKILL_SOURCE_ROOTS = env.list("VSKILL_SOURCE_ROOTS", default=[])
 VSKILL_ENVIRONMENTS: dict[str, dict[str, object]] = env.json(
     "VSKILL_ENVIRONMENTS",

@@ -1,0 +1,62 @@
+"""What engines found about a submission, kept as entries ``scan:{submission}:{engine}`` until the submission itself goes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from submissions.verification.engines.base import EngineResult
+from submissions.verification.findings import Finding, strongest_first
+from vskill.environments import WorkerEnv
+from vskill.kv.models import KVEntry
+from vskill.kv.namespace import KVNamespace
+
+STRUCTURE: Final = "structure"
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One engine's result for one content, as it was stored."""
+
+    engine: str
+    content_hash: str
+    result: EngineResult
+
+
+def _key(submission_id: str, engine: str) -> str:
+    return f"scan:{submission_id}:{engine}"
+
+
+def _evidence(engine: str, value: Any) -> Evidence | None:
+    """Return stored evidence, or ``None`` for a value of another shape: it is scanned again rather than trusted."""
+    try:
+        return Evidence(engine, str(value["contentHash"]), EngineResult.from_json(value["result"]))
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+async def read_evidence(env: WorkerEnv, submission_id: str, engine: str) -> Evidence | None:
+    """Return what is stored of one engine, or ``None``."""
+    outcome = await KVNamespace(KVEntry, env).get(_key(submission_id, engine))
+    return _evidence(engine, outcome.value) if outcome.found else None
+
+
+async def write_evidence(env: WorkerEnv, submission_id: str, content_hash: str, result: EngineResult) -> None:
+    """Store one engine's result; a later result of the same engine takes its place."""
+    value = {"contentHash": content_hash, "result": result.as_json()}
+    await KVNamespace(KVEntry, env).put(_key(submission_id, result.engine), value)
+
+
+async def all_evidence(env: WorkerEnv, submission_id: str) -> list[Evidence]:
+    """Return everything that is stored about a submission, by engine."""
+    namespace = KVNamespace(KVEntry, env)
+    prefix = _key(submission_id, "")
+    keys = [key async for key in namespace.list_all(prefix)]
+    outcomes = [outcome async for outcome in namespace.get_many(keys)]
+    stored = [_evidence(outcome.key.removeprefix(prefix), outcome.value) for outcome in outcomes if outcome.found]
+    return [evidence for evidence in stored if evidence is not None]
+
+
+def findings_of(evidence: list[Evidence]) -> tuple[Finding, ...]:
+    """Return the findings of all engines, the most severe first."""
+    return strongest_first(finding for one in evidence for finding in one.result.findings)

@@ -1,0 +1,259 @@
+"""The one front door: the form, the API, the command and the admin submit through here.
+
+A submission and its queue message are written in one transaction, so that whoever is told "accepted" has both.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from django.core import signing
+from django.db import IntegrityError, transaction
+
+from marketplace.blocklist import is_blocked
+from submissions.models import SubmissionEntry
+from submissions.pipeline import VERIFY
+from submissions.queue.database import get_queue
+from submissions.source.entries import below
+from submissions.source.git import Snapshot
+from submissions.source.packages import FoundSkill, find_skills
+from submissions.source.urls import RepositoryURL
+from submissions.sources import fetch, repository_url, scratch_folder
+from submissions.states import ACTIVE_STATES, LIVE_STATES, State
+from submissions.store import Submission, create_submission, read_submission, repeat, transition
+from vskill.environments import WorkerEnv
+from vskill.errors import VskillError
+from vskill.kv.errors import VersionConflict
+from vskill.kv.threads import writers
+
+_TOKEN_SALT = "vskill.intake.discovery"  # noqa: S105 - names what is signed; the key is SECRET_KEY
+TOKEN_HOURS = 6
+
+
+class NoSkillFound(VskillError):
+    """A repository holds no skill, or not the one that was asked for; nothing was submitted."""
+
+    code = "no_skill_found"
+
+
+class DiscoveryExpired(VskillError):
+    """The list that a choice was made from is too old or was not made here; nothing was submitted."""
+
+    code = "discovery_expired"
+
+
+class Outcome(StrEnum):
+    """What became of one skill that was submitted."""
+
+    CREATED = "created"
+    DUPLICATE = "duplicate"
+    ALREADY_VERIFIED = "already_verified"
+    BLOCKED = "blocked"
+    INVALID = "invalid"
+
+
+@dataclass(frozen=True)
+class DiscoveredSkill:
+    """A skill that a repository holds. ``source_digest`` is equal where its files are equal, bit by bit."""
+
+    path: str
+    name: str
+    description: str
+    problems: tuple[str, ...]
+    source_digest: str
+
+
+@dataclass(frozen=True)
+class Discovery:
+    """The skills of one commit of one repository."""
+
+    repo_url: str
+    commit_sha: str
+    skills: tuple[DiscoveredSkill, ...]
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """The answer for one skill: what became of it, and its submission where there is one."""
+
+    skill: DiscoveredSkill
+    outcome: Outcome
+    submission: Submission | None = None
+    reason: str = ""
+
+
+def identity_of(repo_url: str, skill_path: str) -> str:
+    """Return what makes two submissions the same skill within an environment: 64 hex digits of address and path."""
+    return hashlib.sha256(f"{repo_url}\0{skill_path}".encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _source_digest(snapshot: Snapshot, path: str) -> str:
+    digest = hashlib.sha256()
+    for entry in sorted(below(snapshot.entries, path), key=lambda one: one.path):
+        digest.update(f"{entry.mode} {entry.oid} {entry.path}\0".encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
+
+
+def _within(path: str, folder: str) -> bool:
+    return not folder or path == folder or path.startswith(f"{folder}/")
+
+
+async def discover(env: WorkerEnv, url: str) -> Discovery:
+    """Fetch a repository and list the skills in it, those with problems too.
+
+    A page address (``/tree/main/skills/x``) lists what is below that folder. Raises the errors of ``submissions.source`` and
+    ``NoSkillFound``.
+    """
+    repository = repository_url(env, url)
+    return await discover_repository(env, repository)
+
+
+async def discover_repository(env: WorkerEnv, repository: RepositoryURL) -> Discovery:
+    """List the skills of a repository whose address has been normalised."""
+    async with scratch_folder() as folder:
+        snapshot = await fetch(env, repository, folder)
+        found: list[FoundSkill] = await find_skills(snapshot)
+        wanted = [one for one in found if _within(one.path, repository.path)]
+        skills = tuple(
+            DiscoveredSkill(one.path, one.name, one.description, one.problems, _source_digest(snapshot, one.path))
+            for one in wanted
+        )
+        if not skills:
+            where = f"the folder {repository.path!r}" if repository.path else "that repository"
+            raise NoSkillFound(
+                f"There is no skill in {where}: no folder holds a SKILL.md. Nothing was submitted. "
+                "A skill is a folder with a SKILL.md that starts with its name and description."
+            )
+        return Discovery(repository.url, snapshot.commit_sha, skills)
+
+
+def sign_discovery(discovery: Discovery) -> str:
+    """Return a text that carries a discovery through a form, so that the choice needs no second fetch and cannot be forged."""
+    skills = [
+        [one.path, one.name, one.description[:300], list(one.problems), one.source_digest] for one in discovery.skills
+    ]
+    return signing.dumps([discovery.repo_url, discovery.commit_sha, skills], salt=_TOKEN_SALT, compress=True)
+
+
+def read_discovery(token: str) -> Discovery:
+    """Return the discovery that ``sign_discovery`` signed; raise ``DiscoveryExpired`` for any other text."""
+    try:
+        repo_url, commit_sha, skills = signing.loads(token, salt=_TOKEN_SALT, max_age=TOKEN_HOURS * 3600)
+    except signing.BadSignature as error:
+        raise DiscoveryExpired(
+            f"This list of skills is older than {TOKEN_HOURS} hours or was not made here. Nothing was submitted; "
+            "enter the address again."
+        ) from error
+    return Discovery(repo_url, commit_sha, tuple(DiscoveredSkill(p, n, d, tuple(q), s) for p, n, d, q, s in skills))
+
+
+def select(discovery: Discovery, *, path: str = "", name: str = "") -> Discovery:
+    """Return the discovery cut down to one skill, by its path or else its name; raise ``NoSkillFound`` where it has none such."""
+    path = path.strip("/").removesuffix("/SKILL.md").removesuffix("SKILL.md").strip("/")
+    if not path and not name:
+        return discovery
+    chosen = tuple(one for one in discovery.skills if (one.path == path if path else one.name == name))
+    if not chosen:
+        known = ", ".join(sorted(one.path or one.name for one in discovery.skills)[:20])
+        raise NoSkillFound(f"That repository has no skill {path or name!r}. Nothing was submitted. It has: {known}.")
+    return Discovery(discovery.repo_url, discovery.commit_sha, chosen)
+
+
+async def accept(
+    env: WorkerEnv, discovery: Discovery, paths: Sequence[str], *, source: str, actor: str, submitter: str = ""
+) -> list[Accepted]:
+    """Submit the skills at ``paths`` and return what became of each.
+
+    Twice is once: a skill that is on its way, or published with the same content, is answered with that submission.
+    """
+    by_path = {one.path: one for one in discovery.skills}
+    chosen = [by_path[path] for path in dict.fromkeys(paths) if path in by_path]
+    return [
+        await writers.run(accept_one, env, discovery, skill, source=source, actor=actor, submitter=submitter)
+        for skill in chosen
+    ]
+
+
+async def submit(
+    env: WorkerEnv, url: str, *, path: str = "", name: str = "", source: str, actor: str
+) -> tuple[Discovery, list[Accepted]]:
+    """Discover a repository and submit every skill of it, or the one that is asked for."""
+    discovery = select(await discover(env, url), path=path, name=name)
+    return discovery, await accept(env, discovery, [one.path for one in discovery.skills], source=source, actor=actor)
+
+
+def _live(env: WorkerEnv, identity: str) -> str | None:
+    rows = SubmissionEntry.objects.using(env.database).live()
+    rows = rows.filter(namespace=env.name, identity=identity, state__in=sorted(LIVE_STATES))
+    entry = rows.first()
+    return entry.submission_id if entry is not None else None
+
+
+def _published(env: WorkerEnv, identity: str, source_digest: str) -> Submission | None:
+    rows = SubmissionEntry.objects.using(env.database).live().filter(namespace=env.name, identity=identity)
+    for entry in rows.order_by("-submitted_at")[:1]:
+        if entry.state != State.PUBLISHED:
+            return None
+        submission = read_submission(env, entry.submission_id)
+        if submission.text("sourceDigest") == source_digest:
+            return submission
+    return None
+
+
+def _revive(env: WorkerEnv, submission: Submission, actor: str) -> Submission:
+    """Make sure that a submission which is on its way has a message: one that lost it must not lock its owner out."""
+    if submission.state is State.RESCAN_REQUIRED:
+        submission = transition(
+            env, submission, State.RECEIVED, reason="submitted again", actor=actor, trigger="submit"
+        )
+    if submission.state in ACTIVE_STATES and get_queue(env).send(env.name, VERIFY, submission.id):
+        return repeat(
+            env, submission, reason="submitted again after it had lost its place", actor=actor, trigger="submit"
+        )
+    return submission
+
+
+def accept_one(
+    env: WorkerEnv, discovery: Discovery, skill: DiscoveredSkill, *, source: str, actor: str, submitter: str = ""
+) -> Accepted:
+    """Submit one skill, synchronously; any number of these at once leave one row and one message."""
+    if skill.problems:
+        return Accepted(skill, Outcome.INVALID, None, " ".join(skill.problems))
+    if (block := is_blocked(env, discovery.repo_url)) is not None:
+        return Accepted(skill, Outcome.BLOCKED, None, block.reason)
+    identity = identity_of(discovery.repo_url, skill.path)
+    fields: Mapping[str, Any] = {
+        "repoUrl": discovery.repo_url,
+        "skillName": skill.name,
+        "skillPath": skill.path,
+        "description": skill.description,
+        "identity": identity,
+        "commitSha": discovery.commit_sha,
+        "sourceDigest": skill.source_digest,
+        "source": source,
+        "submittedBy": submitter or actor,
+    }
+    for _attempt in range(3):
+        try:
+            with transaction.atomic(using=env.database):
+                if (live := _live(env, identity)) is not None:
+                    return Accepted(skill, Outcome.DUPLICATE, _revive(env, read_submission(env, live), actor))
+                if (published := _published(env, identity, skill.source_digest)) is not None:
+                    return Accepted(skill, Outcome.ALREADY_VERIFIED, published)
+                submission = create_submission(env, fields, actor=actor, trigger=source)
+                get_queue(env).send(env.name, VERIFY, submission.id)
+                return Accepted(skill, Outcome.CREATED, submission)
+        except (IntegrityError, VersionConflict):
+            # Somebody else submitted the same skill, or moved it, in this very moment: theirs is the one to answer with.
+            continue
+    raise IntakeBusy("Many people are submitting this skill at this moment. Nothing was submitted; please try again.")
+
+
+class IntakeBusy(VskillError):
+    """A skill changed again and again while it was being submitted; nothing was written."""
+
+    code = "intake_busy"

@@ -1,0 +1,127 @@
+"""The seam between the consumer and whatever holds the messages: a broker with leases can stand behind it.
+
+A message is received under a lease with a token. Whatever settles it names the token; a lease that has run out settles nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, ClassVar
+
+from vskill.errors import VskillError
+
+
+class InvalidMessage(VskillError):
+    """A message has a body that no handler can read, or a kind that none knows."""
+
+    code = "invalid_message"
+
+
+@dataclass(frozen=True)
+class Message:
+    """One message as it was received."""
+
+    id: int
+    environment: str
+    kind: str
+    subject: str
+    body: str
+    token: str
+    errors: int
+    crashes: int
+
+    def decoded(self) -> dict[str, Any]:
+        """Return the body as an object; raise ``InvalidMessage`` for anything else."""
+        try:
+            body = json.loads(self.body)
+        except (ValueError, RecursionError) as error:
+            raise InvalidMessage(f"The body of message {self.id} is not JSON. It was parked.") from error
+        if not isinstance(body, dict):
+            raise InvalidMessage(f"The body of message {self.id} is not an object. It was parked.")
+        return body
+
+
+@dataclass(frozen=True)
+class MessageBatch:
+    """Messages of one environment that were received together.
+
+    ``abandoned`` are messages whose workers died so often that they were parked instead of being handed out once more.
+    """
+
+    environment: str
+    messages: tuple[Message, ...] = ()
+    abandoned: tuple[Message, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.messages or self.abandoned)
+
+
+@dataclass(frozen=True)
+class QueueStatus:
+    """What is in a queue, counted now; ``oldest_at`` is when the oldest waiting message became available."""
+
+    waiting: int
+    delayed: int
+    leased: int
+    parked: int
+    oldest_at: datetime | None
+
+
+class Queue(ABC):
+    """Messages of several environments.
+
+    ``transactional`` says whether ``send`` joins the caller's database transaction; only such a queue can promise that an accepted
+    submission has its message.
+    """
+
+    transactional: ClassVar[bool] = False
+
+    @abstractmethod
+    def send(
+        self,
+        environment: str,
+        kind: str,
+        subject: str,
+        body: Mapping[str, Any] | None = None,
+        *,
+        priority: int = 0,
+        delay: timedelta = timedelta(),
+    ) -> bool:
+        """Add a message, synchronously, and return whether it is new: one of that kind and subject is enough."""
+
+    @abstractmethod
+    async def receive(
+        self, environment: str, limit: int, *, worker: str, fill_wait: timedelta = timedelta()
+    ) -> MessageBatch:
+        """Lease up to ``limit`` messages of one environment, higher priority first, then oldest.
+
+        With ``fill_wait`` fewer than ``limit`` are left alone until the oldest has waited that long.
+        """
+
+    @abstractmethod
+    async def acknowledge(self, message: Message) -> bool:
+        """Remove a message that is done; False where the lease was no longer held, and nothing was changed."""
+
+    @abstractmethod
+    async def retry_later(self, message: Message, reason: str, delay: timedelta) -> bool:
+        """Give a message back after an error, counted, to be received after ``delay``; False as above."""
+
+    @abstractmethod
+    async def release(self, message: Message) -> bool:
+        """Give a message back as if it had never been received; False as above."""
+
+    @abstractmethod
+    async def park(self, message: Message, reason: str) -> bool:
+        """Set a message aside for a person; False as above."""
+
+    @abstractmethod
+    async def extend(self, messages: Sequence[Message]) -> set[int]:
+        """Renew the leases of ``messages`` and return the ids of those that were still held."""
+
+    @abstractmethod
+    async def status(self, environment: str) -> QueueStatus:
+        """Return what is in the queue of one environment."""

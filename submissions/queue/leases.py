@@ -1,0 +1,106 @@
+"""Keep the leases of the messages that this process is working on, and stop the work of a lease that is lost.
+
+A worker that cannot renew must stop before its lease ends, by its own monotonic clock: the time of the last renewal that
+succeeded, counted from before it was asked for, plus the lease, less a margin.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from time import monotonic
+from typing import Any, Final
+
+from django.conf import settings
+
+from submissions.queue.base import Message, Queue
+
+logger = logging.getLogger(__name__)
+
+# Of the lease, how much is left when a worker that cannot renew stops: time for its last statement to end.
+MARGIN: Final = 0.15
+
+
+@dataclass
+class _Held:
+    message: Message
+    queue: Queue
+    task: asyncio.Task[Any]
+    deadline: float
+    lost: bool = False
+
+
+def _deadline(asked_at: float) -> float:
+    return asked_at + float(settings.QUEUE_LEASE) * (1 - MARGIN)
+
+
+class LeaseKeeper:
+    """The leases of one consumer: ``run`` renews them, ``holding`` ties a message to the task that works on it."""
+
+    def __init__(self) -> None:
+        self._held: dict[int, _Held] = {}
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    @contextmanager
+    def holding(self, message: Message, queue: Queue, received_at: float) -> Iterator[_Held]:
+        """Renew the lease of ``message`` while the body runs in the current task; cancel that task if the lease is lost."""
+        task = asyncio.current_task()
+        if task is None:
+            raise RuntimeError("a lease is held by a task")
+        held = self._held[message.id] = _Held(message, queue, task, _deadline(received_at))
+        try:
+            yield held
+        finally:
+            self._held.pop(message.id, None)
+
+    async def run(self) -> None:
+        """Renew and watch until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._renew_for_ever())
+            group.create_task(self._watch_for_ever())
+
+    async def _renew_for_ever(self) -> None:
+        while True:
+            await asyncio.sleep(settings.QUEUE_HEARTBEAT)
+            await self.renew()
+
+    async def _watch_for_ever(self) -> None:
+        while True:
+            await asyncio.sleep(min(1.0, settings.QUEUE_LEASE * MARGIN / 3))
+            for held in list(self._held.values()):
+                if monotonic() >= held.deadline:
+                    self._lose(held, "it could not be renewed in time")
+
+    async def renew(self) -> None:
+        """Renew every lease once; a database that does not answer is left to the deadline."""
+        by_queue: dict[int, list[_Held]] = {}
+        for held in self._held.values():
+            by_queue.setdefault(id(held.queue), []).append(held)
+        await asyncio.gather(*(self._renew(group) for group in by_queue.values()))
+
+    async def _renew(self, group: list[_Held]) -> None:
+        asked_at = monotonic()
+        try:
+            async with asyncio.timeout(settings.QUEUE_LEASE):
+                kept = await group[0].queue.extend([held.message for held in group])
+        except Exception as error:  # noqa: BLE001 - whatever it is, the deadline decides, and the next beat tries again
+            logger.warning("leases could not be renewed, trying again: %s", error)
+            return
+        for held in group:
+            if held.message.id in kept:
+                held.deadline = _deadline(asked_at)
+            elif self._held.get(held.message.id) is held:
+                self._lose(held, "somebody else may have it")
+
+    def _lose(self, held: _Held, reason: str) -> None:
+        if not held.lost:
+            held.lost = True
+            logger.error(
+                "lease of message %s (%s) lost, its work stops: %s", held.message.id, held.message.subject, reason
+            )
+            held.task.cancel()

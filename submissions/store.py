@@ -1,0 +1,319 @@
+"""Submissions in the KV table: created, moved from state to state, and read."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from django.db import transaction
+from django.db.models import Count
+
+from submissions.models import SUBMISSION_PREFIX, SubmissionEntry, SubmissionTransition
+from submissions.states import STUCK_STATES, State, check_transition
+from vskill.environments import WorkerEnv
+from vskill.errors import VskillError
+from vskill.kv.clock import database_now, isoformat, parse_isoformat
+from vskill.kv.namespace import KVNamespace
+from vskill.kv.outcomes import Outcome, ReadCounts, Status
+from vskill.kv.threads import readers
+
+INDEX_PAGE: Final = 50
+
+
+class SubmissionNotFound(VskillError):
+    """There is no submission of that id in this environment."""
+
+    code = "submission_not_found"
+
+
+@dataclass(frozen=True)
+class Submission:
+    """A submission as it was read: its value and the version that a change of it must name."""
+
+    id: str
+    version: int
+    value: Mapping[str, Any]
+
+    @property
+    def state(self) -> State:
+        """Return the state it was read in."""
+        return State(self.value["state"])
+
+    def text(self, name: str) -> str:
+        """Return a text of the value, empty where there is none."""
+        found = self.value.get(name)
+        return found if isinstance(found, str) else ""
+
+
+@dataclass(frozen=True)
+class StuckSubmission:
+    """A submission that has not moved for longer than the threshold."""
+
+    id: str
+    state: State
+    repo_url: str
+    skill_name: str
+    skill_path: str
+    updated_at: datetime
+    stuck_for: timedelta
+    version: int
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what commands and APIs report of it."""
+        return {
+            "id": self.id,
+            "state": self.state,
+            "repoUrl": self.repo_url,
+            "skillName": self.skill_name,
+            "skillPath": self.skill_path,
+            "updatedAt": isoformat(self.updated_at),
+            "stuckForMs": self.stuck_for // timedelta(milliseconds=1),
+        }
+
+
+@dataclass(frozen=True)
+class StuckReport:
+    """The stuck submissions, longest first, and how every read of the search for them ended."""
+
+    stuck: tuple[StuckSubmission, ...]
+    counts: ReadCounts
+    unreadable: tuple[str, ...] = ()
+
+
+def submission_namespace(env: WorkerEnv) -> KVNamespace:
+    """Return the submissions of ``env``."""
+    return KVNamespace(SubmissionEntry, env)
+
+
+def submission_key(submission_id: str) -> str:
+    """Return the key of a submission."""
+    return f"{SUBMISSION_PREFIX}{submission_id}"
+
+
+def new_submission_id() -> str:
+    """Return a new id: ``sub_`` and the hex of a random UUID."""
+    return f"sub_{uuid.uuid4().hex}"
+
+
+def _submission(outcome: Outcome) -> Submission:
+    submission_id = outcome.key.removeprefix(SUBMISSION_PREFIX)
+    if outcome.absent:
+        raise SubmissionNotFound(f"There is no submission {submission_id!r} here.")
+    value = outcome.require()
+    if not isinstance(value, dict) or value.get("state") not in State.__members__:
+        raise SubmissionNotFound(
+            f"The entry of submission {submission_id!r} is not a submission. It was left as it is; 'manage.py verify_store' shows it."
+        )
+    return Submission(submission_id, outcome.version, value)
+
+
+def _record(
+    env: WorkerEnv,
+    submission_id: str,
+    sequence: int,
+    current: str,
+    following: State,
+    reason: str,
+    actor: str,
+    trigger: str,
+) -> None:
+    SubmissionTransition.objects.using(env.database).create(
+        namespace=env.name,
+        submission_id=submission_id,
+        sequence=sequence,
+        from_state=current,
+        to_state=following,
+        reason=reason,
+        actor=actor,
+        trigger=trigger,
+    )
+
+
+def create_submission(env: WorkerEnv, fields: Mapping[str, Any], *, actor: str, trigger: str) -> Submission:
+    """Write a new submission in RECEIVED with its first history row, in one transaction, and return it.
+
+    ``fields`` are the parts of the value that the caller knows. Raises ``IntegrityError`` where the same skill has a live one.
+    """
+    submission_id = new_submission_id()
+    with transaction.atomic(using=env.database):
+        now = isoformat(database_now(env.database))
+        value = {**fields, "id": submission_id, "state": State.RECEIVED, "createdAt": now, "updatedAt": now}
+        version = submission_namespace(env).put_sync(submission_key(submission_id), value, expect_version=0)
+        _record(env, submission_id, version, "", State.RECEIVED, "", actor, trigger)
+    return Submission(submission_id, version, value)
+
+
+def read_submission(env: WorkerEnv, submission_id: str) -> Submission:
+    """Return one submission, read on the calling thread; raise ``SubmissionNotFound``."""
+    return _submission(submission_namespace(env).get_sync(submission_key(submission_id)))
+
+
+async def get_submission(env: WorkerEnv, submission_id: str) -> Submission:
+    """Return one submission; raise ``SubmissionNotFound``."""
+    return _submission(await submission_namespace(env).get(submission_key(submission_id)))
+
+
+def transition(
+    env: WorkerEnv,
+    submission: Submission,
+    following: State,
+    *,
+    reason: str,
+    actor: str,
+    trigger: str,
+    changes: Mapping[str, Any] | None = None,
+    by_operator: bool = False,
+) -> Submission:
+    """Move a submission as it was read to another state: one compare-and-set and one history row, in one transaction.
+
+    Raises ``IllegalTransition`` for a step that the table of states does not have, and ``VersionConflict`` where somebody else
+    moved it since; nothing is written then.
+    """
+    check_transition(submission.state, following, by_operator=by_operator)
+    with transaction.atomic(using=env.database):
+        now = isoformat(database_now(env.database))
+        value = {**submission.value, **(changes or {}), "state": following, "reason": reason, "updatedAt": now}
+        version = submission_namespace(env).put_sync(
+            submission_key(submission.id), value, expect_version=submission.version
+        )
+        _record(env, submission.id, version, submission.state, following, reason, actor, trigger)
+    return Submission(submission.id, version, value)
+
+
+def touch(env: WorkerEnv, submission: Submission, changes: Mapping[str, Any]) -> Submission:
+    """Write ``changes`` into a submission that stays in its state; raise ``VersionConflict`` where somebody else moved it."""
+    now = isoformat(database_now(env.database))
+    value = {**submission.value, **changes, "updatedAt": now}
+    version = submission_namespace(env).put_sync(
+        submission_key(submission.id), value, expect_version=submission.version
+    )
+    return Submission(submission.id, version, value)
+
+
+def repeat(env: WorkerEnv, submission: Submission, *, reason: str, actor: str, trigger: str) -> Submission:
+    """Let a submission begin its state anew, with a history row that says why; raise ``VersionConflict`` as ``touch`` does."""
+    with transaction.atomic(using=env.database):
+        again = touch(env, submission, {})
+        _record(env, submission.id, again.version, submission.state, submission.state, reason, actor, trigger)
+    return again
+
+
+def history(env: WorkerEnv, submission_id: str) -> list[SubmissionTransition]:
+    """Return the steps of a submission, oldest first."""
+    rows = SubmissionTransition.objects.using(env.database)
+    return list(rows.filter(namespace=env.name, submission_id=submission_id).order_by("sequence"))
+
+
+async def get_submissions_fresh(env: WorkerEnv, ids: Iterable[str]) -> tuple[list[Submission], ReadCounts]:
+    """Read submissions by id, concurrently and past every cache; each settles by itself.
+
+    Returns those that are there, in the order asked, and how each read ended: a malformed or missing one is counted, not raised.
+    """
+    found: list[Submission] = []
+    statuses: list[Status] = []
+    keys = (submission_key(submission_id) for submission_id in ids)
+    async for outcome in submission_namespace(env).get_many(keys):
+        status = outcome.status
+        if outcome.found:
+            try:
+                found.append(_submission(outcome))
+            except SubmissionNotFound:
+                status = Status.MALFORMED
+        statuses.append(status)
+    return found, ReadCounts.of(statuses)
+
+
+def _stuck(outcome: Outcome, now: datetime, older_than: timedelta, states: frozenset[State]) -> StuckSubmission | None:
+    """Return the submission when it is stuck, ``None`` when it is not; raise ``ValueError`` for a value that cannot tell."""
+    value = outcome.value
+    if not isinstance(value, dict):
+        raise ValueError("not an object")
+    if (state := value.get("state")) not in State.__members__:
+        raise ValueError("no state")
+    if state not in states:
+        return None
+    updated_at = parse_isoformat(value.get("updatedAt"))
+    if updated_at is None:
+        raise ValueError("no time")
+    stuck_for = now - updated_at
+    if stuck_for < older_than:
+        return None
+    return StuckSubmission(
+        id=outcome.key.removeprefix(SUBMISSION_PREFIX),
+        state=State(state),
+        repo_url=str(value.get("repoUrl", "")),
+        skill_name=str(value.get("skillName", "")),
+        skill_path=str(value.get("skillPath", "")),
+        updated_at=updated_at,
+        stuck_for=stuck_for,
+        version=outcome.version,
+    )
+
+
+def _stuck_candidates(env: WorkerEnv, now: datetime, older_than: timedelta, states: frozenset[State]) -> list[str]:
+    rows = SubmissionEntry.objects.using(env.database).live()
+    rows = rows.filter(namespace=env.name, state__in=sorted(STUCK_STATES), state_at__lte=now - older_than)
+    if states != STUCK_STATES:
+        rows = rows.filter(state__in=sorted(states))
+    return list(rows.order_by("state_at").values_list("key", flat=True))
+
+
+async def get_stuck_submissions(
+    env: WorkerEnv,
+    *,
+    older_than: timedelta,
+    states: frozenset[State] = STUCK_STATES,
+    using: str = "index",
+) -> StuckReport:
+    """Find the submissions that have not moved for ``older_than`` or longer, by the database's clock.
+
+    ``using="scan"`` reads every ``sub:*`` entry; ``"index"`` asks the typed partial index and reads the candidates. Both read
+    concurrently, each read settles by itself, and both give the same set: an entry that the index cannot know (malformed) is
+    counted by the scan alone.
+    """
+    now = await readers.run(database_now, env.database)
+    namespace = submission_namespace(env)
+    if using == "scan":
+        keys: Sequence[str] = [key async for key in namespace.list_all(SUBMISSION_PREFIX)]
+    else:
+        keys = await readers.run(_stuck_candidates, env, now, older_than, states)
+    stuck: list[StuckSubmission] = []
+    statuses: list[Status] = []
+    unreadable: list[str] = []
+    async for outcome in namespace.get_many(keys):
+        status = outcome.status
+        if outcome.found:
+            try:
+                found = _stuck(outcome, now, older_than, states)
+            except ValueError:
+                status = Status.MALFORMED
+            else:
+                if found is not None:
+                    stuck.append(found)
+        statuses.append(status)
+        if status in (Status.MALFORMED, Status.UNREADABLE, Status.TIMED_OUT):
+            unreadable.append(outcome.key)
+    stuck.sort(key=lambda one: (one.updated_at, one.id))
+    return StuckReport(tuple(stuck), ReadCounts.of(statuses), tuple(unreadable))
+
+
+def get_submission_index(
+    env: WorkerEnv, *, states: Iterable[State] = (), repo_url: str = "", limit: int = INDEX_PAGE
+) -> list[SubmissionEntry]:
+    """Return the newest submissions by their indexed columns: a query, never a stored list that could go stale."""
+    rows = SubmissionEntry.objects.using(env.database).live().filter(namespace=env.name, state__gt="")
+    if wanted := sorted(states):
+        rows = rows.filter(state__in=wanted)
+    if repo_url:
+        rows = rows.filter(repo_url=repo_url)
+    return list(rows.order_by("-submitted_at", "-id")[:limit])
+
+
+def count_states(env: WorkerEnv) -> dict[State, int]:
+    """Return how many submissions are in each state, counted now."""
+    rows = SubmissionEntry.objects.using(env.database).live().filter(namespace=env.name)
+    counted = dict(rows.values_list("state").annotate(Count("id")).order_by())
+    return {state: counted.get(state, 0) for state in State}
