@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.conf import settings
@@ -44,16 +44,29 @@ def check_environments(app_configs: Sequence[Any] | None, **_kwargs: Any) -> lis
 
 @register(Tags.compatibility)
 def check_pool(app_configs: Sequence[Any] | None, **_kwargs: Any) -> list[CheckMessage]:
-    """Refuse more database threads than the connection pool has connections."""
-    threads = settings.KV_READ_WORKERS + settings.KV_WRITE_WORKERS + 1
+    """Refuse numbers that cannot be, and more database threads than a connection pool has connections."""
     if min(settings.KV_READ_WORKERS, settings.KV_WRITE_WORKERS) < 1:
         return [Error("VSKILL_KV_READ_WORKERS and VSKILL_KV_WRITE_WORKERS are at least 1.", id="vskill.E005")]
+    if settings.KV_READ_TIMEOUT <= 0:
+        return [Error("VSKILL_KV_READ_TIMEOUT is a number of seconds above 0.", id="vskill.E006")]
+    # One more for the thread that runs the request or the command.
+    threads = settings.KV_READ_WORKERS + settings.KV_WRITE_WORKERS + 1
     return [
         Error(
-            f"Database {alias!r} has a pool of {pool['max_size']} connections for {threads} threads; work would time out.",
+            f"Database {alias!r} has a pool of {size} connections for {threads} threads; work would time out.",
             hint="Raise VSKILL_DATABASE_POOL_SIZE or lower VSKILL_KV_READ_WORKERS and VSKILL_KV_WRITE_WORKERS.",
             id="vskill.E004",
         )
         for alias, database in settings.DATABASES.items()
-        if (pool := database.get("OPTIONS", {}).get("pool")) and pool["max_size"] < threads
+        if (size := _pool_size(database)) is not None and size < threads
     ]
+
+
+def _pool_size(database: Mapping[str, Any]) -> int | None:
+    """Return how many connections the pool of a database may have, or ``None`` without a pool."""
+    pool = database.get("OPTIONS", {}).get("pool")
+    if not pool:
+        return None
+    chosen = pool if isinstance(pool, dict) else {}
+    # psycopg's own rule: without a maximum, the minimum is the size, and that is 4 unless it is given.
+    return int(chosen.get("max_size") or chosen.get("min_size", 4))

@@ -1,23 +1,27 @@
 """The environments that one process serves: plain values, read from settings, known to every app.
 
-An environment (a public registry and an internal one, say) is the only way to reach a KV namespace, the queue, a policy or a
-secret. This module imports no app: each app builds its own namespaces and queue from these values.
+An environment (a public registry and an internal one, say) is the only way to reach a KV namespace, the queue, a policy
+or a secret. This module imports no app: each app builds its own namespaces and queue from these values.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.signals import setting_changed
 
 from vskill.errors import VskillError
+
+# What fits the namespace column of every entry and reads well in a log.
+_NAME: Final = re.compile(r"[a-z0-9_-]{1,64}")
 
 
 class UnknownEnvironment(VskillError):
@@ -39,6 +43,7 @@ class Policy:
     ``source_file_roots``: directories below which ``file://`` repositories are accepted (none by default).
     ``source_private_hosts``: host names that may resolve to private addresses (an internal git server).
     ``source_rewrites``: pairs of URL prefixes, applied when fetching only (a mirror).
+    ``source_ca_file``: PEM file of the authority that signed the certificates of internal hosts.
     ``trusted_owners``: ``host/owner`` whose skills need structure and rules alone (VENDOR_APPROVED).
     ``tier1_engines`` and ``tier2_engines``: names of verification engines that are due in each tier.
     """
@@ -46,6 +51,7 @@ class Policy:
     source_file_roots: tuple[str, ...] = ()
     source_private_hosts: tuple[str, ...] = ()
     source_rewrites: tuple[tuple[str, str], ...] = ()
+    source_ca_file: str = ""
     trusted_owners: tuple[str, ...] = ()
     tier1_engines: tuple[str, ...] = ("skilltotal",)
     tier2_engines: tuple[str, ...] = ()
@@ -55,8 +61,8 @@ class Policy:
 class WorkerEnv:
     """One environment.
 
-    ``name`` is the namespace column of every entry; ``hosts`` are the host names it answers to, lower case without port (``*``
-    for any); ``database`` and ``queue`` are aliases. Secrets never show in ``repr``.
+    ``name`` is the namespace column of every entry; ``hosts`` are the host names it answers to, lower case without port
+    (``*`` for any); ``database`` and ``queue`` are aliases. Secrets never show in ``repr``.
     """
 
     name: str
@@ -73,7 +79,8 @@ class WorkerEnv:
             return self.secrets[name]
         except KeyError:
             raise SecretMissing(
-                f"Environment {self.name!r} has no secret {name!r}. Name its variable under 'secrets' in VSKILL_ENVIRONMENTS."
+                f"Environment {self.name!r} has no secret {name!r}. "
+                "Name its variable under 'secrets' in VSKILL_ENVIRONMENTS."
             ) from None
 
 
@@ -81,30 +88,46 @@ def _tuples(value: Any) -> Any:
     return tuple(_tuples(item) for item in value) if isinstance(value, (list, tuple)) else value
 
 
+def _listed(name: str, option: str, value: Any) -> Any:
+    # A text would be taken for the list of its letters, each of them a host or a directory that is allowed.
+    if not isinstance(value, (list, tuple)):
+        raise ImproperlyConfigured(f"VSKILL_ENVIRONMENTS: {option!r} of {name!r} is a list; it was {value!r}.")
+    return _tuples(value)
+
+
 def build_environment(name: str, options: Mapping[str, Any], variables: Mapping[str, str]) -> WorkerEnv:
     """Build one environment from its part of ``VSKILL_ENVIRONMENTS``.
 
-    ``options["secrets"]`` maps a secret to the name of the variable that holds it, so that settings never hold one. Raises
-    ``ImproperlyConfigured`` for an option or policy that does not exist and for a secret whose variable is not set.
+    ``options["secrets"]`` maps a secret to the name of the variable that holds it, so that settings never hold one.
+    Raises ``ImproperlyConfigured`` for an option or policy that does not exist or is of another type, for a name that
+    no column could hold, and for a secret whose variable is not set.
     """
+    if not _NAME.fullmatch(name):
+        raise ImproperlyConfigured(
+            f"VSKILL_ENVIRONMENTS: {name!r} is no name; use 1 to 64 small letters, digits, hyphens and underscores."
+        )
     known = {one.name for one in fields(WorkerEnv)} - {"name"}
     if unknown := set(options) - known:
-        raise ImproperlyConfigured(f"VSKILL_ENVIRONMENTS: {name!r} has unknown options {sorted(unknown)}; known: {sorted(known)}.")
+        raise ImproperlyConfigured(
+            f"VSKILL_ENVIRONMENTS: {name!r} has unknown options {sorted(unknown)}; known: {sorted(known)}."
+        )
     policy = options.get("policy", {})
     if unknown := set(policy) - {one.name for one in fields(Policy)}:
         raise ImproperlyConfigured(f"VSKILL_ENVIRONMENTS: {name!r} has unknown policies {sorted(unknown)}.")
     secrets: dict[str, str] = {}
     for secret, variable in options.get("secrets", {}).items():
         if variable not in variables:
-            raise ImproperlyConfigured(f"VSKILL_ENVIRONMENTS: secret {secret!r} of {name!r} needs the variable {variable}.")
+            raise ImproperlyConfigured(
+                f"VSKILL_ENVIRONMENTS: secret {secret!r} of {name!r} needs the variable {variable}."
+            )
         secrets[secret] = variables[variable]
     return WorkerEnv(
         name=name,
-        hosts=tuple(host.lower() for host in options.get("hosts", ())),
+        hosts=tuple(str(host).lower() for host in _listed(name, "hosts", options.get("hosts", ()))),
         public_url=str(options.get("public_url", "")).rstrip("/"),
         database=options.get("database", "default"),
         queue=options.get("queue", "default"),
-        policy=Policy(**{key: _tuples(value) for key, value in policy.items()}),
+        policy=Policy(**{key: _listed(name, key, value) for key, value in policy.items()}),
         secrets=MappingProxyType(secrets),
     )
 
@@ -127,8 +150,8 @@ def get_environment(name: str) -> WorkerEnv:
 
 
 def environment_for_host(host: str) -> WorkerEnv:
-    """Return the environment that serves ``host`` (a port is ignored): an exact name before ``*``."""
-    bare = host.lower().rsplit(":", 1)[0] if not host.endswith("]") else host.lower()
+    """Return the environment that serves ``host`` (a port and a final dot are ignored): an exact name before ``*``."""
+    bare = host.lower() if host.endswith("]") else host.lower().rsplit(":", 1)[0].removesuffix(".")
     for wanted in (bare, "*"):
         for env in all_environments().values():
             if wanted in env.hosts:

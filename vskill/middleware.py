@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
-from typing import Final
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterator
+from typing import Any, Final, cast
 
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 from django.core.exceptions import DisallowedHost
 from django.db import InterfaceError, OperationalError
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
-from django.shortcuts import render
+from django.http import (
+    FileResponse,
+    HttpRequest,
+    HttpResponse,
+    HttpResponseBase,
+    JsonResponse,
+    StreamingHttpResponse,
+)
+from django.template.loader import render_to_string
 
-from vskill.environments import UnknownEnvironment, environment_for_host
+from vskill.environments import UnknownEnvironment, WorkerEnv, environment_for_host
 from vskill.worker_context import run_with_worker_env
 
 GetResponse = Callable[[HttpRequest], HttpResponseBase | Awaitable[HttpResponseBase]]
@@ -20,8 +27,8 @@ GetResponse = Callable[[HttpRequest], HttpResponseBase | Awaitable[HttpResponseB
 logger = logging.getLogger(__name__)
 
 CONTENT_SECURITY_POLICY: Final = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; font-src 'self'; "
-    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "font-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 
 
@@ -33,8 +40,9 @@ class _Middleware:
 
     def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response
-        if iscoroutinefunction(get_response):
-            markcoroutinefunction(self)
+        self.is_async = iscoroutinefunction(get_response)
+        if self.is_async:
+            markcoroutinefunction(cast(Callable[..., Any], self))
 
 
 class WorkerEnvMiddleware(_Middleware):
@@ -42,23 +50,50 @@ class WorkerEnvMiddleware(_Middleware):
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
         """Run the rest of the request in its scope; 421 for a host that no environment serves."""
-        try:
-            env = environment_for_host(request.get_host())
-        except (UnknownEnvironment, DisallowedHost):
-            return self._refuse()
-        return run_with_worker_env(env, self.get_response, request)
+        if self.is_async:
+            return self._answer(request)
+        if (env := _environment_of(request)) is None:
+            return _misdirected()
+        return _stream_in_scope(env, cast(HttpResponseBase, run_with_worker_env(env, self.get_response, request)))
 
-    def _refuse(self) -> HttpResponseBase | Awaitable[HttpResponseBase]:
-        refusal = HttpResponse(
-            "This server does not serve that host name. Add it to VSKILL_HOSTS.\n", status=421, content_type="text/plain"
-        )
-        if not iscoroutinefunction(self):
-            return refusal
+    async def _answer(self, request: HttpRequest) -> HttpResponseBase:
+        if (env := _environment_of(request)) is None:
+            return _misdirected()
+        answering = cast(Awaitable[HttpResponseBase], run_with_worker_env(env, self.get_response, request))
+        return _stream_in_scope(env, await answering)
 
-        async def answer() -> HttpResponseBase:
-            return refusal
 
-        return answer()
+def _environment_of(request: HttpRequest) -> WorkerEnv | None:
+    try:
+        return environment_for_host(request.get_host())
+    except (UnknownEnvironment, DisallowedHost):
+        return None
+
+
+def _misdirected() -> HttpResponse:
+    message = "This server does not serve that host name. Add it to VSKILL_HOSTS.\n"
+    return HttpResponse(message, status=421, content_type="text/plain")
+
+
+def _stream_in_scope(env: WorkerEnv, response: HttpResponseBase) -> HttpResponseBase:
+    # A streamed body is made after the view has returned, when the scope of the request has ended.
+    if not isinstance(response, StreamingHttpResponse) or isinstance(response, FileResponse):
+        return response
+    content = response.streaming_content
+    if isinstance(content, AsyncIterable):
+
+        async def parts() -> AsyncIterator[bytes]:
+            async for part in content:
+                yield part
+
+        response.streaming_content = run_with_worker_env(env, parts)
+    else:
+
+        def sync_parts() -> Iterator[bytes]:
+            yield from content
+
+        response.streaming_content = run_with_worker_env(env, sync_parts)
+    return response
 
 
 class DatabaseUnavailableMiddleware(_Middleware):
@@ -78,7 +113,8 @@ class DatabaseUnavailableMiddleware(_Middleware):
         if request.path.startswith("/api/"):
             response = JsonResponse({"error": "database_unavailable", "message": message}, status=503)
         else:
-            response = render(request, "503.html", {"message": message}, status=503)
+            # Without the request: its context processors would ask the database who the user is.
+            response = HttpResponse(render_to_string("503.html", {"message": message}), status=503)
         response["Retry-After"] = "10"
         return response
 

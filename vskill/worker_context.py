@@ -1,18 +1,18 @@
 """The current worker environment: scoped, never set, never cleared.
 
-``run_with_worker_env(env, func)`` is the only way in. The scope lives in asgiref's ``Local``, which follows ``await``, tasks and
-``sync_to_async``. ``Local`` tags its data with the thread, so a thread that was handed a copied context by other means
-(``asyncio.to_thread``) would see nothing: the same scope therefore rides in a ``ContextVar`` as well, and is read from there when
-``Local`` is empty. Both are written together, in one place, and restored together.
+``run_with_worker_env(env, func)`` is the only way in. The scope lives in asgiref's ``Local``, which follows ``await``,
+tasks and ``sync_to_async``. ``Local`` tags its data with the thread, so a thread that was handed a copied context by
+other means (``asyncio.to_thread``) would see nothing: the same scope therefore rides in a ``ContextVar`` as well, and
+is read from there when ``Local`` is empty. Both are written together, in one place, and restored together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from inspect import isawaitable
-from typing import Any, Final, TypeVar, overload
+from inspect import isasyncgen, isawaitable, isgenerator
+from typing import Any, Final, Never, TypeVar, overload
 
 from asgiref.local import Local
 from asgiref.sync import iscoroutinefunction
@@ -53,46 +53,100 @@ def _current_scope() -> _Scope | None:
 
 
 @contextmanager
-def _scope(env: WorkerEnv) -> Iterator[None]:
+def _entered(scope: _Scope) -> Iterator[None]:
     previous_local: _Scope | None = getattr(_local, "scope", None)
     previous_carried = _carried.get()
-    scope = _Scope(env)
     _local.scope = scope
     _carried.set(scope)
     try:
         yield
     finally:
-        scope.closed = True
-        # The previous value is put back and never deleted: older asgiref removed a deleted attribute from other contexts too.
+        # The previous value is put back and never deleted: older asgiref removed a deleted attribute from other
+        # contexts too.
         _local.scope = previous_local
         _carried.set(previous_carried)
 
 
-async def _await_in_scope(env: WorkerEnv, awaitable: Awaitable[T]) -> T:
-    with _scope(env):
-        return await awaitable
-
-
 async def _call_in_scope(env: WorkerEnv, func: Callable[..., Awaitable[T]], args: Any, kwargs: Any) -> T:
-    with _scope(env):
-        return await func(*args, **kwargs)
+    # func is called in here, not before: a task that is cancelled before its first step must leave no coroutine behind
+    # that was never awaited.
+    scope = _Scope(env)
+    try:
+        with _entered(scope):
+            return await func(*args, **kwargs)
+    finally:
+        scope.closed = True
+
+
+async def _await_in(scope: _Scope, awaitable: Awaitable[T]) -> T:
+    try:
+        with _entered(scope):
+            return await awaitable
+    finally:
+        scope.closed = True
+
+
+def _iterate_in(scope: _Scope, generator: Generator[T, Never, Any]) -> Generator[T, None, Any]:
+    # A generator has no context of its own: each step runs in the context of whoever asks for the next item, so the
+    # scope is entered for the step alone and is never left behind in the code between two steps.
+    try:
+        while True:
+            with _entered(scope):
+                try:
+                    item = next(generator)
+                except StopIteration as stop:
+                    return stop.value
+            yield item
+    finally:
+        with _entered(scope):
+            generator.close()
+        scope.closed = True
+
+
+async def _aiterate_in(scope: _Scope, generator: AsyncGenerator[T, Never]) -> AsyncGenerator[T, None]:
+    try:
+        while True:
+            with _entered(scope):
+                try:
+                    item = await anext(generator)
+                except StopAsyncIteration:
+                    return
+            yield item
+    finally:
+        with _entered(scope):
+            await generator.aclose()
+        scope.closed = True
 
 
 @overload
-def run_with_worker_env(env: WorkerEnv, func: Callable[..., Awaitable[T]], /, *args: Any, **kwargs: Any) -> Awaitable[T]: ...
+def run_with_worker_env(
+    env: WorkerEnv, func: Callable[..., Awaitable[T]], /, *args: Any, **kwargs: Any
+) -> Coroutine[Any, Any, T]: ...
 @overload
 def run_with_worker_env(env: WorkerEnv, func: Callable[..., T], /, *args: Any, **kwargs: Any) -> T: ...
 def run_with_worker_env(env: WorkerEnv, func: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """Run ``func(*args, **kwargs)`` with ``env`` as the current environment and return its result.
 
-    A coroutine function (an async view too) gives an awaitable that keeps the scope until it ends; a plain function runs at once.
-    Scopes nest: each sees its own and the outer one is back afterwards, by return, exception and cancellation alike.
+    A plain function runs at once. What gives an awaitable (a coroutine function, an async view) gives one here that
+    keeps the scope until it ends, and a generator function, plain or async, gives a generator that has the scope in
+    each of its steps. Scopes nest: each sees its own and the outer one is back afterwards, by return, exception and
+    cancellation alike.
     """
     if iscoroutinefunction(func):
         return _call_in_scope(env, func, args, kwargs)
-    with _scope(env):
-        result = func(*args, **kwargs)
-    return _await_in_scope(env, result) if isawaitable(result) else result
+    scope = _Scope(env)
+    goes_on = False
+    try:
+        with _entered(scope):
+            result = func(*args, **kwargs)
+        goes_on = isawaitable(result) or isgenerator(result) or isasyncgen(result)
+    finally:
+        scope.closed = not goes_on
+    if isgenerator(result):
+        return _iterate_in(scope, result)
+    if isasyncgen(result):
+        return _aiterate_in(scope, result)
+    return _await_in(scope, result) if goes_on else result
 
 
 def get_worker_env() -> WorkerEnv | None:
@@ -105,7 +159,8 @@ def get_worker_env() -> WorkerEnv | None:
         return None
     if scope.closed:
         raise EnvClosed(
-            f"The scope of environment {scope.env.name!r} has ended; work that outlives its batch must open a scope of its own."
+            f"The scope of environment {scope.env.name!r} has ended; "
+            "work that outlives its batch must open a scope of its own."
         )
     return scope.env
 

@@ -8,7 +8,7 @@ from django.db import connections
 
 
 def database_now(alias: str) -> datetime:
-    """Return the present time by the clock of the database ``alias``, in UTC, to the microsecond (SQLite: millisecond)."""
+    """Return the time by the clock of the database ``alias``, in UTC, to the microsecond (SQLite: millisecond)."""
     connection = connections[alias]
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
@@ -26,11 +26,12 @@ def isoformat(moment: datetime) -> str:
 
 
 def parse_isoformat(text: object) -> datetime | None:
-    """Return the moment of a text that ``isoformat`` wrote, or ``None`` for anything else; without a zone it is UTC."""
+    """Return the moment that an ISO 8601 text names (UTC where it has no zone), or ``None`` for anything else."""
     if not isinstance(text, str):
         return None
     try:
         moment = datetime.fromisoformat(text)
-    except ValueError:
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
+        # OverflowError: the first and the last day that there are, seen from another zone.
         return None
-    return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)

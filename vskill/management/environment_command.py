@@ -56,7 +56,11 @@ class EnvironmentCommand(BaseCommand):
 
     def run_in(self, env: WorkerEnv, options: Mapping[str, Any]) -> Any:
         """Run ``work`` to its end inside the scope of ``env`` and return its result."""
-        return async_to_sync(run_with_worker_env)(env, self.work, env, options)
+
+        async def main() -> Any:
+            return await run_with_worker_env(env, self.work, env, options)
+
+        return async_to_sync(main)()
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Run ``work`` in each selected environment."""
