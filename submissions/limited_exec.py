@@ -35,9 +35,9 @@ def main() -> None:
     _limit(resource.RLIMIT_NOFILE, settings["open_files"])
     _limit(resource.RLIMIT_FSIZE, settings["file_bytes"])
     _limit(resource.RLIMIT_CPU, settings["cpu_seconds"])
-    # The interpreter ignores these two, and what is ignored stays ignored across exec.
+    # The interpreter ignores this signal, and what is ignored stays ignored across exec. It ignores SIGXFSZ as well,
+    # which is left so: a program then learns that its file is too large and can say so.
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
     os.umask(0o022)
     # Last: the little that is still to be done here must not fail for want of memory.
     _limit(resource.RLIMIT_AS, settings["address_space"])

@@ -134,12 +134,13 @@ def _addresses_to_try(repository: RepositoryURL, policy: SourcePolicy) -> Iterat
     if not url.startswith("file://"):
         yield from candidates
         return
-    roots = policy.file_roots + tuple(
-        Path(unquote(urlsplit(target).path)) for _, target in policy.rewrites if target.startswith("file://")
-    )
+    mirrors = [
+        Path(unquote(urlsplit(target).path)).resolve() for _, target in policy.rewrites if target.startswith("file://")
+    ]
     for candidate in candidates:
-        path = resolve_below(unquote(urlsplit(candidate).path), roots)
-        if path is not None and path.is_dir():
+        # Resolved again: a link may have been put there since the address was accepted.
+        path = Path(unquote(urlsplit(candidate).path)).resolve()
+        if path.is_dir() and (path in mirrors or resolve_below(str(path), (*policy.file_roots, *mirrors))):
             yield f"file://{path}"
 
 

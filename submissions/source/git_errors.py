@@ -28,12 +28,8 @@ _SLOW = "The host sent almost nothing for 20 seconds, so the fetch was stopped. 
 _TLS = "The certificate of the host could not be verified, so nothing was fetched."
 
 _KNOWN: tuple[tuple[str, type[SourceError], str], ...] = (
-    (r"died of signal 25|file too large|file size limit exceeded", RepositoryTooLarge, _LARGE),
-    (
-        r"out of memory|cannot allocate memory|inflateinit: out|mmap failed|died of signal 24",
-        RepositoryTooLarge,
-        _LARGE,
-    ),
+    (r"file too large", RepositoryTooLarge, _LARGE),
+    (r"out of memory|cannot allocate memory|mmap failed|unable to create threads?", RepositoryTooLarge, _LARGE),
     (r"operation too slow|less than \d+ bytes/sec", FetchTimedOut, _SLOW),
     (r"not our ref|unadvertised object|no such remote ref [0-9a-f]{40}", CommitNotAvailable, _GONE),
     (r"couldn't find remote ref|no such remote ref|no matching remote head", RepositoryEmpty, _EMPTY),
@@ -46,7 +42,7 @@ _KNOWN: tuple[tuple[str, type[SourceError], str], ...] = (
         RepositoryNotFound,
         _MISSING,
     ),
-    (r"ssl|certificate|gnutls|tls", FetchFailed, _TLS),
+    (r"certificate|sslcainfo|cafile", FetchFailed, _TLS),
 )
 
 
@@ -62,7 +58,7 @@ class Failure:
 def explain_failure(result: ChildResult) -> Failure:
     """Return why a git command failed, read from its standard error and the way it ended."""
     summary = _first_useful_line(result.stderr)
-    if result.outcome is ChildOutcome.EXITED and result.returncode in {-signal.SIGXFSZ, -signal.SIGXCPU}:
+    if result.outcome is ChildOutcome.EXITED and result.returncode in {-signal.SIGXCPU, -signal.SIGXFSZ}:
         return Failure(RepositoryTooLarge, _LARGE, summary)
     text = result.stderr.decode("utf-8", "replace").lower()
     for pattern, error, sentence in _KNOWN:

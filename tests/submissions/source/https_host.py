@@ -1,0 +1,127 @@
+"""A git host on loopback that speaks real https, as strangers' hosts do."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import cast
+from urllib.parse import urlsplit
+
+FIXTURES = Path(__file__).with_name("fixtures")
+# Made for these tests, valid for git.test.example and 127.0.0.1 until 2126; the key protects nothing.
+CERTIFICATE = FIXTURES / "git-test.pem"
+KEY = FIXTURES / "git-test.key"
+
+
+@dataclass
+class HttpsHost:
+    """What a test knows about the host: where it is, and every path that was asked for."""
+
+    port: int
+    requests: list[str] = field(default_factory=list)
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.root = root
+        self.host = HttpsHost(self.server_address[1])
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Keep quiet about clients that go away, which is what several tests are about."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """Serves repositories below ``root``; ``/moved/...`` redirects, ``/private/...`` asks for a password."""
+
+    server: _Server
+
+    def do_GET(self) -> None:
+        self._answer()
+
+    def do_POST(self) -> None:
+        self._answer()
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name http.server gives it
+        """Print nothing."""
+
+    def _answer(self) -> None:
+        self.server.host.requests.append(self.path)
+        if self.path.startswith("/moved/"):
+            self.send_response(301)
+            self.send_header("Location", self.path.replace("/moved/", "/a/"))
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+        elif self.path.startswith("/private/"):
+            self.send_response(401)
+            self.send_header("WWW-Authenticate", 'Basic realm="git"')
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+        else:
+            self._run_git()
+
+    def _run_git(self) -> None:
+        parts = urlsplit(self.path)
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        environment = {
+            "PATH": "/usr/local/bin:/usr/bin:/bin",
+            "GIT_PROJECT_ROOT": str(self.server.root),
+            "GIT_HTTP_EXPORT_ALL": "1",
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_PROTOCOL": self.headers.get("Git-Protocol", ""),
+            "REQUEST_METHOD": self.command,
+            "PATH_INFO": parts.path,
+            "QUERY_STRING": parts.query,
+            "CONTENT_TYPE": self.headers.get("Content-Type", ""),
+            "CONTENT_LENGTH": str(len(body)),
+            "HTTP_CONTENT_ENCODING": self.headers.get("Content-Encoding", ""),
+        }
+        answer = subprocess.run(["git", "http-backend"], input=body, env=environment, capture_output=True, check=False)
+        head, _, content = answer.stdout.partition(b"\r\n\r\n")
+        headers = dict(line.split(": ", 1) for line in head.decode().split("\r\n") if ": " in line)
+        self.send_response(int(headers.pop("Status", "200").split()[0]))
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+
+@contextmanager
+def https_host(root: Path) -> Iterator[HttpsHost]:
+    """Serve the bare repositories below ``root`` over https on loopback."""
+    server = _Server(root)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(CERTIFICATE, KEY)
+    # The handshake is left to the thread of each connection, so that a client that sends nothing holds up nobody.
+    server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield server.host
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@contextmanager
+def silent_host() -> Iterator[socket.socket]:
+    """Listen on loopback, let clients connect, and never answer."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(20)
+        yield listener
+
+
+def port_of(listener: socket.socket) -> int:
+    """Return the port that a socket listens on."""
+    return cast("tuple[str, int]", listener.getsockname())[1]
