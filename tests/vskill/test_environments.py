@@ -1,0 +1,128 @@
+"""Environments are read from settings, found by name and by host, and keep their secrets to themselves."""
+
+from __future__ import annotations
+
+from dataclasses import FrozenInstanceError
+from typing import Any
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+from django.test import override_settings
+
+from vskill.environments import (
+    Policy,
+    SecretMissing,
+    UnknownEnvironment,
+    WorkerEnv,
+    all_environments,
+    build_environment,
+    environment_for_host,
+    get_environment,
+)
+
+TWO = {
+    "public": {"hosts": ["Skills.Example.com", "[::1]"], "public_url": "https://skills.example.com/"},
+    "internal": {
+        "hosts": ["*"],
+        "database": "other",
+        "queue": "slow",
+        "policy": {"trusted_owners": ["git.corp/tools"]},
+    },
+}
+
+
+def build(**options: Any) -> WorkerEnv:
+    return build_environment("one", options, {"TOKEN": "hush"})
+
+
+def test_environments_stand_in_the_order_of_the_settings() -> None:
+    with override_settings(VSKILL_ENVIRONMENTS=TWO):
+        assert list(all_environments()) == ["public", "internal"]
+        internal = get_environment("internal")
+    assert (internal.database, internal.queue) == ("other", "slow")
+    assert internal.policy == Policy(trusted_owners=("git.corp/tools",))
+
+
+def test_settings_that_change_are_read_again() -> None:
+    before = all_environments()
+    with override_settings(VSKILL_ENVIRONMENTS=TWO):
+        assert all_environments() != before
+    assert all_environments() == before
+
+
+def test_an_address_has_no_slash_at_its_end() -> None:
+    assert build(public_url="https://skills.example.com/").public_url == "https://skills.example.com"
+
+
+@pytest.mark.parametrize(
+    ("host", "name"),
+    [
+        ("skills.example.com", "public"),
+        ("SKILLS.example.com", "public"),
+        ("skills.example.com:8443", "public"),
+        ("skills.example.com.", "public"),
+        ("[::1]", "public"),
+        ("[::1]:8000", "public"),
+        ("elsewhere.example.com", "internal"),
+        ("", "internal"),
+    ],
+)
+def test_a_host_chooses_its_environment_and_an_exact_name_comes_before_any(host: str, name: str) -> None:
+    with override_settings(VSKILL_ENVIRONMENTS=TWO):
+        assert environment_for_host(host).name == name
+
+
+def test_a_host_that_nobody_serves_is_unknown() -> None:
+    with override_settings(VSKILL_ENVIRONMENTS={"public": TWO["public"]}), pytest.raises(UnknownEnvironment) as caught:
+        environment_for_host("evil.example.com:80")
+    assert "'evil.example.com'" in str(caught.value)
+    assert caught.value.code == "unknown_environment"
+
+
+def test_a_name_that_is_not_configured_is_answered_with_those_that_are() -> None:
+    with override_settings(VSKILL_ENVIRONMENTS=TWO), pytest.raises(UnknownEnvironment, match="public, internal"):
+        get_environment("staging")
+
+
+def test_a_secret_comes_from_the_variable_that_is_named_for_it() -> None:
+    env = build(secrets={"git_token": "TOKEN"})
+    assert env.secret("git_token") == "hush"
+    with pytest.raises(SecretMissing, match="'other'"):
+        env.secret("other")
+
+
+def test_a_secret_never_shows() -> None:
+    env = build(secrets={"git_token": "TOKEN"})
+    assert "hush" not in repr(env)
+    assert "hush" not in str(env)
+
+
+def test_an_environment_cannot_be_changed() -> None:
+    env = build(secrets={"git_token": "TOKEN"})
+    with pytest.raises(FrozenInstanceError):
+        env.name = "two"  # type: ignore[misc]  # that it is refused is what is tested
+    with pytest.raises(TypeError):
+        env.secrets["more"] = "x"  # type: ignore[index]  # as above
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"host": ["a"]}, "unknown options ['host']"),
+        ({"policy": {"trust": []}}, "unknown policies ['trust']"),
+        ({"secrets": {"git_token": "ABSENT"}}, "needs the variable ABSENT"),
+        ({"hosts": "skills.example.com"}, "'hosts' of 'one' is a list"),
+        ({"policy": {"source_file_roots": "/srv"}}, "'source_file_roots' of 'one' is a list"),
+    ],
+    ids=["option", "policy", "secret", "hosts as a text", "roots as a text"],
+)
+def test_options_that_cannot_be_meant_are_refused(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(ImproperlyConfigured) as caught:
+        build(**options)
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["", "a" * 65, "Ä", "a b", "a/b", "a\0", "a\n"])
+def test_a_name_that_no_column_or_log_would_hold_is_refused(name: str) -> None:
+    with pytest.raises(ImproperlyConfigured, match="is no name"):
+        build_environment(name, {}, {})
