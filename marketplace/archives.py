@@ -1,0 +1,106 @@
+"""Archives that are byte for byte the same every time: sorted, fixed times, two modes, no links, SKILL.md at the root."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import tarfile
+import zipfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from marketplace.errors import ArchiveError
+
+# The first moment that a zip can hold; a tar's zero is as good.
+_ZIP_TIME: Final = (1980, 1, 1, 0, 0, 0)
+_REGULAR: Final = 0o100000
+_UNIX: Final = 3
+MANIFEST_NAME: Final = "SKILL.md"
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A file to be archived; its path is relative, with slashes."""
+
+    path: str
+    content: bytes
+    executable: bool = False
+
+    @property
+    def mode(self) -> int:
+        """Return the permission bits: readable by all, writable by the owner, perhaps executable."""
+        return 0o755 if self.executable else 0o644
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """The bytes of an archive and their SHA-256 in hex."""
+
+    content: bytes
+    sha256: str
+
+
+def check_path(path: str) -> str:
+    """Return ``path``; raise ``ArchiveError`` for one that leads out of the folder or that some system reads differently."""
+    parts = path.split("/")
+    if not path or any(part in ("", ".", "..") for part in parts) or "\\" in path:
+        raise ArchiveError(f"{path!r} is not a path inside the skill. Rename the file.")
+    if any(ord(character) < 0x20 or ord(character) == 0x7F for character in path) or not path.isprintable():
+        raise ArchiveError(f"{path!r} has characters that cannot be shown. Rename the file.")
+    return path
+
+
+def _sorted(members: Iterable[Member]) -> list[Member]:
+    ordered = sorted(members, key=lambda member: member.path.encode())
+    paths = [check_path(member.path) for member in ordered]
+    if len(set(paths)) < len(paths):
+        raise ArchiveError("Two files have the same path.")
+    if MANIFEST_NAME not in paths:
+        raise ArchiveError(f"A skill has a file {MANIFEST_NAME} at its root.")
+    return ordered
+
+
+def _archive(content: bytes) -> Archive:
+    return Archive(content, hashlib.sha256(content).hexdigest())
+
+
+def build_zip(members: Iterable[Member]) -> Archive:
+    """Return the zip of some files."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        for member in _sorted(members):
+            info = zipfile.ZipInfo(member.path, _ZIP_TIME)
+            info.create_system = _UNIX
+            info.external_attr = (_REGULAR | member.mode) << 16
+            info.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(info, member.content)
+    return _archive(out.getvalue())
+
+
+def build_tar_gz(members: Iterable[Member]) -> Archive:
+    """Return the gzipped ustar of some files; raise ``ArchiveError`` for a path that ustar cannot hold."""
+    out = io.BytesIO()
+    # ustar, because clients of the field read neither pax nor GNU names.
+    with tarfile.open(fileobj=out, mode="w", format=tarfile.USTAR_FORMAT, encoding="utf-8") as archive:
+        for member in _sorted(members):
+            info = tarfile.TarInfo(member.path)
+            info.size = len(member.content)
+            info.mode = member.mode
+            try:
+                archive.addfile(info, io.BytesIO(member.content))
+            except ValueError as error:
+                raise ArchiveError(
+                    f"{member.path!r} is too long for an archive that every client reads. Shorten it."
+                ) from error
+    return _archive(gzip.compress(out.getvalue(), compresslevel=9, mtime=0))
+
+
+def read_member(content: bytes, path: str) -> bytes:
+    """Return one file of a zip that ``build_zip`` made; raise ``ArchiveError`` where it has none of that path."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        try:
+            return archive.read(path)
+        except KeyError as error:
+            raise ArchiveError(f"The archive has no file {path!r}.") from error

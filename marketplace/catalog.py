@@ -1,0 +1,203 @@
+"""The catalogue of published skills: publish, find, list, enumerate, withdraw.
+
+The face of the marketplace to the rest of the project: callers import from here, whatever room does the work.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from asgiref.sync import sync_to_async
+
+from marketplace.errors import (
+    MalformedRecord,
+    PublicationBlocked,
+    PublicationConflict,
+    PublicationMismatch,
+    SkillNotFound,
+    SlugTaken,
+)
+from marketplace.listing import (
+    SORTS,
+    SkillFilters,
+    SkillPage,
+    facet_counts,
+    get_published_skills_list,
+    get_skill_facets,
+    list_skills,
+)
+from marketplace.models import ALIAS_PREFIX, SKILL_PREFIX, SkillEntry, SkillVersion
+from marketplace.moderation import (
+    delete_skill,
+    quarantine_skill,
+    quarantine_version,
+    rename_skill,
+    restore,
+    restore_version,
+    unyank,
+    yank_version,
+)
+from marketplace.publication import Publication, PublishedFile, PublishedVersion, publish_skill
+from marketplace.records import SkillRecord, Visibility
+from marketplace.skill_store import skill_namespace
+from marketplace.visibility import fetchable_versions, is_fetchable, is_visible, listed_skills, visible_skills
+from vskill.environments import WorkerEnv
+from vskill.kv.codec import decode
+from vskill.kv.namespace import KVNamespace
+from vskill.kv.outcomes import Outcome, ReadCounts, Status
+
+MAX_ALIAS_DEPTH: Final = 5
+# How many reads are in flight at once; memory does not grow beyond it, however many skills there are.
+READ_WINDOW: Final = 2000
+
+__all__ = [
+    "ALIAS_PREFIX",
+    "SKILL_PREFIX",
+    "SORTS",
+    "EnumeratedSkills",
+    "Publication",
+    "PublicationBlocked",
+    "PublicationConflict",
+    "PublicationMismatch",
+    "PublishedFile",
+    "PublishedVersion",
+    "SkillFilters",
+    "SkillNotFound",
+    "SkillPage",
+    "SkillRecord",
+    "SlugTaken",
+    "Visibility",
+    "delete_skill",
+    "enumerate_published_skills",
+    "facet_counts",
+    "fetchable_versions",
+    "find_skill",
+    "find_skill_sync",
+    "find_version",
+    "find_version_sync",
+    "get_published_skills_list",
+    "get_skill_facets",
+    "is_fetchable",
+    "is_visible",
+    "list_skills",
+    "listed_skills",
+    "publish_skill",
+    "quarantine_skill",
+    "quarantine_version",
+    "rename_skill",
+    "resolve_slug",
+    "resolve_slug_sync",
+    "restore",
+    "restore_version",
+    "unyank",
+    "visible_skills",
+    "yank_version",
+]
+
+
+@dataclass(frozen=True)
+class EnumeratedSkills:
+    """The skills that are published, and how the read of every entry ended; ``counts`` leaves out no key but aliases."""
+
+    skills: tuple[SkillRecord, ...]
+    counts: ReadCounts
+
+
+async def enumerate_published_skills(env: WorkerEnv) -> EnumeratedSkills:
+    """Return every skill that is published and shown, read from its entry and from no index.
+
+    Aliases are left out by their key, before anything is read. The rest is read concurrently, each entry by itself: one that is
+    malformed, unreadable or gone meanwhile is skipped and counted.
+    """
+    namespace = skill_namespace(env)
+    skills: list[SkillRecord] = []
+    statuses: list[Status] = []
+    waiting: list[str] = []
+    async for key in namespace.list_all(SKILL_PREFIX):
+        if key.startswith(ALIAS_PREFIX):
+            continue
+        waiting.append(key)
+        if len(waiting) == READ_WINDOW:
+            await _read(namespace, waiting, skills, statuses)
+            waiting = []
+    await _read(namespace, waiting, skills, statuses)
+    return EnumeratedSkills(tuple(skills), ReadCounts.of(statuses))
+
+
+async def _read(namespace: KVNamespace, keys: Sequence[str], skills: list[SkillRecord], statuses: list[Status]) -> None:
+    for outcome in await asyncio.gather(*(namespace.get(key) for key in keys)):
+        record = _record_of(outcome)
+        statuses.append(Status.MALFORMED if outcome.found and record is None else outcome.status)
+        if record is not None and is_visible(record):
+            skills.append(record)
+
+
+def _record_of(outcome: Outcome) -> SkillRecord | None:
+    try:
+        return SkillRecord.from_value(outcome.value) if outcome.found else None
+    except MalformedRecord:
+        return None
+
+
+def resolve_slug_sync(env: WorkerEnv, slug: str) -> str | None:
+    """Return the slug of the skill that ``slug`` names now; see ``resolve_slug``."""
+    # Queries of our own and not get(), which gives no value for a database that is away: that is no "not found".
+    rows = SkillEntry.objects.using(env.database).live().filter(namespace=env.name)
+    for _hop in range(MAX_ALIAS_DEPTH + 1):
+        if not _may_be_slug(slug):
+            return None
+        keys = (f"{SKILL_PREFIX}{slug}", f"{ALIAS_PREFIX}{slug}")
+        found = dict(rows.filter(key__in=keys).values_list("key", "value"))
+        if keys[0] in found:
+            return slug
+        slug = _alias_target(found.get(keys[1], "null"))
+    return None
+
+
+def _alias_target(text: str) -> str:
+    try:
+        target = decode(text)
+    except ValueError:
+        return ""
+    return target if isinstance(target, str) else ""
+
+
+async def resolve_slug(env: WorkerEnv, slug: str) -> str | None:
+    """Return the slug of the skill that ``slug`` names now, whether it is shown or not, or ``None``.
+
+    Former names are followed at most five deep; a loop, and an alias that leads nowhere, are not found.
+    """
+    return await sync_to_async(resolve_slug_sync)(env, slug)
+
+
+def _may_be_slug(slug: str) -> bool:
+    # What an address carries may be anything; a colon would reach keys of another kind.
+    return 0 < len(slug) <= 200 and ":" not in slug and slug.isprintable()
+
+
+def find_skill_sync(env: WorkerEnv, slug: str, *, hidden: bool = False) -> SkillEntry | None:
+    """Return the skill that ``slug`` names now; see ``find_skill``."""
+    resolved = resolve_slug_sync(env, slug)
+    if resolved is None:
+        return None
+    rows = SkillEntry.objects.using(env.database).filter(namespace=env.name, key=f"{SKILL_PREFIX}{resolved}")
+    return (rows if hidden else visible_skills(rows)).first()
+
+
+async def find_skill(env: WorkerEnv, slug: str, *, hidden: bool = False) -> SkillEntry | None:
+    """Return the skill that ``slug`` names, now or formerly, if it is shown; ``hidden`` asks for any."""
+    return await sync_to_async(find_skill_sync)(env, slug, hidden=hidden)
+
+
+def find_version_sync(env: WorkerEnv, skill: SkillEntry, version: str = "") -> SkillVersion | None:
+    """Return a version of a skill that may be fetched; see ``find_version``."""
+    versions = fetchable_versions(SkillVersion.objects.using(env.database).filter(namespace=env.name, skill=skill))
+    return versions.filter(version=version or skill.latest_version).select_related("skill").first()
+
+
+async def find_version(env: WorkerEnv, skill: SkillEntry, version: str = "") -> SkillVersion | None:
+    """Return a version of a skill that may be fetched, by default the latest, or ``None``."""
+    return await sync_to_async(find_version_sync)(env, skill, version)

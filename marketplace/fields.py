@@ -1,0 +1,34 @@
+"""Model fields of the marketplace."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import models
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from vskill.kv.codec import decode, encode
+
+
+class JSONTextField(models.TextField):
+    """Hold JSON as ASCII text.
+
+    PostgreSQL's jsonb refuses NUL and lone surrogates, and excerpts of hostile files have both; escaped in a text they are kept
+    on every database.
+    """
+
+    def from_db_value(self, value: str | None, _expression: Any, _connection: BaseDatabaseWrapper) -> Any:
+        """Return the decoded value."""
+        return None if value is None else decode(value)
+
+    def to_python(self, value: Any) -> Any:
+        """Return the value as it is; forms do not write this field."""
+        return value
+
+    def get_prep_value(self, value: Any) -> Any:
+        """Return the value as JSON text."""
+        return None if value is None else encode(value)
+
+    def value_to_string(self, obj: models.Model) -> str:
+        """Return the JSON text, for fixtures."""
+        return encode(self.value_from_object(obj))

@@ -1,0 +1,189 @@
+"""Lists of skills: filters, order, facets with counts, and a cursor that stays exact while skills are published."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import json
+from dataclasses import astuple, dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from asgiref.sync import sync_to_async
+from django.db.models import BigIntegerField, Count, OuterRef, Q, QuerySet, Subquery, Sum, Value
+from django.db.models.functions import Coalesce
+
+from marketplace.errors import InvalidListing
+from marketplace.models import DownloadDay, SkillEntry, SkillFacet
+from marketplace.search import matching
+from marketplace.visibility import listed_skills
+from vskill.environments import WorkerEnv
+from vskill.kv.clock import database_now
+from vskill.kv.codec import prefix_end
+
+MAX_PAGE: Final = 200
+TRENDING_DAYS: Final = 7
+FACET_VALUES: Final = 20
+# The column of each order, and whether it descends. The row's number or slug breaks ties, so that the order is total.
+SORTS: Final[dict[str, tuple[str, bool]]] = {
+    "newest": ("published_at", True),
+    "updated": ("changed_at", True),
+    "name": ("slug", False),
+    "downloads": ("downloads", True),
+    "trending": ("recent", True),
+    "relevance": ("score", True),
+}
+_COLUMN_FACETS: Final = {"verdict": "verdict", "publisher": "publisher_handle", "license": "license"}
+_ROW_FACETS: Final = {"tag": SkillFacet.TAG, "capability": SkillFacet.CAPABILITY}
+
+
+@dataclass(frozen=True)
+class SkillFilters:
+    """What a list is narrowed to; an empty filter is none. ``prefix`` is the beginning of a slug, ``publisher`` a handle."""
+
+    query: str = ""
+    publisher: str = ""
+    verdict: str = ""
+    license: str = ""
+    tag: str = ""
+    capability: str = ""
+    prefix: str = ""
+
+
+@dataclass(frozen=True)
+class SkillPage:
+    """A page of a list; ``next_cursor`` is ``None`` on the last one, ``total`` is counted only where it was asked for."""
+
+    skills: tuple[SkillEntry, ...]
+    next_cursor: str | None
+    total: int | None = None
+
+
+def filtered_skills(env: WorkerEnv, filters: SkillFilters) -> QuerySet[SkillEntry]:
+    """Return the skills that a list with these filters has, without an order."""
+    skills = listed_skills(SkillEntry.objects.using(env.database).filter(namespace=env.name))
+    for name, column in _COLUMN_FACETS.items():
+        if wanted := getattr(filters, name):
+            skills = skills.filter(**{column: wanted})
+    for name, kind in _ROW_FACETS.items():
+        if wanted := getattr(filters, name):
+            rows = SkillFacet.objects.using(env.database).filter(namespace=env.name, kind=kind, value=wanted)
+            skills = skills.filter(pk__in=rows.values("skill_id"))
+    if filters.prefix:
+        skills = skills.filter(slug__gte=filters.prefix)
+        if (end := prefix_end(filters.prefix)) is not None:
+            skills = skills.filter(slug__lt=end)
+    return matching(skills, filters.query, env.name) if filters.query else skills
+
+
+def list_skills(
+    env: WorkerEnv,
+    filters: SkillFilters = SkillFilters(),  # noqa: B008 - frozen
+    *,
+    sort: str = "",
+    limit: int = 25,
+    cursor: str | None = None,
+    count: bool = False,
+) -> SkillPage:
+    """Return one page; see ``get_published_skills_list``."""
+    sort = sort or ("relevance" if filters.query else "newest")
+    if sort not in SORTS or (sort == "relevance" and not filters.query):
+        raise InvalidListing(f"A list has no order {sort!r}. Choose one of {', '.join(SORTS)}.")
+    limit = max(1, min(limit, MAX_PAGE))
+    found = filtered_skills(env, filters)
+    rows = _with_recent(env, found) if sort == "trending" else found
+    column, descending = SORTS[sort]
+    binding = _binding(env, filters, sort)
+    if cursor:
+        rows = rows.filter(_after(column, descending, *_read_cursor(cursor, binding)))
+    sign = "-" if descending else ""
+    page = list(rows.order_by(f"{sign}{column}", f"{sign}id")[: limit + 1])
+    following = _make_cursor(page[limit - 1], column, binding) if len(page) > limit else None
+    return SkillPage(tuple(page[:limit]), following, found.count() if count else None)
+
+
+async def get_published_skills_list(
+    env: WorkerEnv,
+    filters: SkillFilters = SkillFilters(),  # noqa: B008 - frozen
+    *,
+    sort: str = "",
+    limit: int = 25,
+    cursor: str | None = None,
+    count: bool = False,
+) -> SkillPage:
+    """Return one page of the skills that are shown and have a version, by queries over indexed columns.
+
+    ``sort`` is a key of ``SORTS`` (default newest, or relevance for a query). The cursor continues after the last skill of the page
+    before it, so that what is published meanwhile neither repeats nor hides another. Raises ``InvalidListing``.
+    """
+    return await sync_to_async(list_skills)(env, filters, sort=sort, limit=limit, cursor=cursor, count=count)
+
+
+def facet_counts(env: WorkerEnv, filters: SkillFilters) -> dict[str, list[tuple[str, int]]]:
+    """Return the values of each facet with their counts, the most frequent first; see ``get_skill_facets``."""
+    counts: dict[str, list[tuple[str, int]]] = {}
+    for name, column in _COLUMN_FACETS.items():
+        rows = filtered_skills(env, replace(filters, **{name: ""})).exclude(**{column: ""})
+        counted = rows.order_by().values_list(column).annotate(found=Count("pk")).order_by("-found", column)
+        counts[name] = [(value, found) for value, found in counted[:FACET_VALUES]]
+    for name, kind in _ROW_FACETS.items():
+        skills = filtered_skills(env, replace(filters, **{name: ""})).order_by().values("pk")
+        facets = SkillFacet.objects.using(env.database).filter(namespace=env.name, kind=kind, skill_id__in=skills)
+        counted_facets = facets.values_list("value").annotate(found=Count("pk")).order_by("-found", "value")
+        counts[name] = [(value, found) for value, found in counted_facets[:FACET_VALUES]]
+    return counts
+
+
+async def get_skill_facets(
+    env: WorkerEnv,
+    filters: SkillFilters = SkillFilters(),  # noqa: B008 - frozen
+) -> dict[str, list[tuple[str, int]]]:
+    """Return the values of each facet (verdict, publisher, license, tag, capability) with how many skills choosing it would give.
+
+    The counts of one facet follow the filters of the others and not its own.
+    """
+    return await sync_to_async(facet_counts)(env, filters)
+
+
+def _with_recent(env: WorkerEnv, skills: QuerySet[SkillEntry]) -> QuerySet[SkillEntry]:
+    since = database_now(env.database).date() - timedelta(days=TRENDING_DAYS)
+    days = DownloadDay.objects.using(env.database).filter(namespace=env.name, skill_id=OuterRef("pk"), day__gt=since)
+    summed = days.order_by().values("skill_id").annotate(sum=Sum("count")).values("sum")
+    recent = Coalesce(Subquery(summed, output_field=BigIntegerField()), Value(0), output_field=BigIntegerField())
+    return skills.annotate(recent=recent)
+
+
+def _binding(env: WorkerEnv, filters: SkillFilters, sort: str) -> str:
+    return hashlib.sha256(json.dumps([env.name, sort, *astuple(filters)]).encode()).hexdigest()[:12]
+
+
+def _make_cursor(row: SkillEntry, column: str, binding: str) -> str:
+    value: Any = getattr(row, column)
+    if isinstance(value, datetime):
+        value = value.isoformat()
+    text = json.dumps([binding, value, row.pk], separators=(",", ":"))
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+def _read_cursor(cursor: str, binding: str) -> tuple[str | int, int]:
+    refusal = InvalidListing("This cursor belongs to another list, or is none. Start again without it.")
+    try:
+        bound, value, pk = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
+    except (binascii.Error, ValueError, TypeError, RecursionError) as error:
+        raise refusal from error
+    if bound != binding or type(pk) is not int or type(value) not in (str, int):
+        raise refusal
+    return value, pk
+
+
+def _after(column: str, descending: bool, value: str | int, pk: int) -> Q:
+    if column in ("published_at", "changed_at"):
+        try:
+            moment: Any = datetime.fromisoformat(str(value))
+        except ValueError as error:
+            raise InvalidListing("This cursor belongs to another list, or is none. Start again without it.") from error
+    else:
+        moment = value
+    way = "lt" if descending else "gt"
+    return Q(**{f"{column}__{way}": moment}) | Q(**{column: moment, f"pk__{way}": pk})

@@ -1,0 +1,292 @@
+"""The tables of the marketplace: skills, their versions and archives, search and facets, downloads, history."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from marketplace.fields import JSONTextField
+from marketplace.records import SkillRecord
+from vskill.kv.clock import parse_isoformat
+from vskill.kv.codec import decode
+from vskill.kv.fields import KeyField
+from vskill.kv.models import AbstractKVEntry
+
+SKILL_PREFIX = "skill:"
+ALIAS_PREFIX = "skill:alias:"
+
+
+class SkillEntry(AbstractKVEntry):
+    """A published skill, ``skill:{slug}``, or the name it once had, ``skill:alias:{old}`` (whose typed columns are empty).
+
+    Its versions point at the row, which keeps its number when the skill is renamed. ``downloads`` stands by itself: it is counted
+    in the database and belongs to no value.
+    """
+
+    projected_columns: ClassVar[tuple[str, ...]] = (
+        "slug",
+        "name",
+        "display_name",
+        "description",
+        "publisher",
+        "publisher_handle",
+        "repo_url",
+        "skill_path",
+        "identity",
+        "license",
+        "latest_version",
+        "verdict",
+        "visibility",
+        "published_at",
+        "changed_at",
+    )
+
+    slug = KeyField(max_length=200, blank=True, default="")
+    name = models.CharField(max_length=200, blank=True, default="")
+    display_name = models.CharField(max_length=200, blank=True, default="")
+    description = models.CharField(max_length=1024, blank=True, default="")
+    publisher = models.CharField(max_length=300, blank=True, default="")
+    publisher_handle = models.CharField(max_length=200, blank=True, default="")
+    repo_url = models.CharField(max_length=500, blank=True, default="")
+    skill_path = models.CharField(max_length=400, blank=True, default="")
+    identity = models.CharField(max_length=64, blank=True, default="")
+    license = models.CharField(max_length=100, blank=True, default="")
+    latest_version = models.CharField(max_length=64, blank=True, default="")
+    verdict = models.CharField(max_length=16, blank=True, default="")
+    visibility = models.CharField(max_length=16, blank=True, default="")
+    published_at = models.DateTimeField(null=True, blank=True)
+    changed_at = models.DateTimeField(null=True, blank=True)
+    downloads = models.BigIntegerField(default=0)
+
+    class Meta(AbstractKVEntry.Meta):
+        verbose_name = "skill"
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            *AbstractKVEntry.Meta.constraints,
+            models.UniqueConstraint(
+                fields=["namespace", "identity"], condition=~Q(identity=""), name="skill_one_per_identity"
+            ),
+        ]
+        indexes: ClassVar[list[models.Index]] = [
+            *AbstractKVEntry.Meta.indexes,
+            models.Index(fields=["namespace", "visibility", "-published_at", "-id"], name="skill_newest"),
+            models.Index(fields=["namespace", "visibility", "-changed_at", "-id"], name="skill_changed"),
+            models.Index(fields=["namespace", "visibility", "-downloads", "-id"], name="skill_downloads"),
+            models.Index(fields=["namespace", "visibility", "slug"], name="skill_slug"),
+            models.Index(fields=["namespace", "publisher_handle", "-published_at", "-id"], name="skill_publisher"),
+            models.Index(fields=["namespace", "publisher"], name="skill_owner"),
+            models.Index(fields=["namespace", "repo_url"], name="skill_repository"),
+            models.Index(fields=["namespace", "verdict", "-published_at", "-id"], name="skill_verdict"),
+            models.Index(fields=["namespace", "license"], name="skill_license"),
+        ]
+
+    @property
+    def is_alias(self) -> bool:
+        """Return whether the row is the former name of a skill."""
+        return self.key.startswith(ALIAS_PREFIX)
+
+    @property
+    def record(self) -> SkillRecord:
+        """Return what the value says; raise ``MalformedRecord`` or ``ValueError`` where it is no skill."""
+        return SkillRecord.from_value(decode(self.value))
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """Return the tags of the latest version."""
+        return self.record.tags
+
+    @property
+    def capabilities(self) -> tuple[str, ...]:
+        """Return what the latest version asks for."""
+        return self.record.capabilities
+
+    @property
+    def verdict_summary(self) -> str:
+        """Return the verdict of the latest version in words."""
+        return self.record.verdict_summary
+
+    @classmethod
+    def project(cls, value: Any) -> dict[str, Any]:
+        """Return the typed columns of a skill's value; what is absent or not a text stays empty."""
+        fields = value if isinstance(value, dict) else {}
+
+        def text(name: str, length: int) -> str:
+            found = fields.get(name)
+            # PostgreSQL has neither NUL nor half of a surrogate pair in a text.
+            return found.replace("\0", "")[:length].encode(errors="replace").decode() if isinstance(found, str) else ""
+
+        return {
+            "slug": text("slug", 200),
+            "name": text("name", 200),
+            "display_name": text("displayName", 200),
+            "description": text("description", 1024),
+            "publisher": text("publisher", 300),
+            "publisher_handle": text("publisherHandle", 200),
+            "repo_url": text("repoUrl", 500),
+            "skill_path": text("skillPath", 400),
+            "identity": text("identity", 64),
+            "license": text("license", 100),
+            "latest_version": text("latestVersion", 64),
+            "verdict": text("verdict", 16),
+            "visibility": text("visibility", 16),
+            "published_at": parse_isoformat(fields.get("publishedAt")),
+            "changed_at": parse_isoformat(fields.get("updatedAt")),
+        }
+
+
+class SkillVersion(models.Model):
+    """A version as it was verified: never changed but for its marks of yank and quarantine.
+
+    ``manifest`` lists its files (``path``, ``size``, ``sha256``, ``executable``); ``findings`` and ``engines`` are the scan, copied
+    in because evidence must outlive its submission. ``ordinal`` counts the versions of one skill in the order of publication.
+    """
+
+    namespace = models.CharField(max_length=64)
+    skill = models.ForeignKey(SkillEntry, on_delete=models.PROTECT, related_name="versions")
+    version = models.CharField(max_length=64)
+    ordinal = models.BigIntegerField()
+    submission_id = models.CharField(max_length=64)
+    declared_version = models.CharField(max_length=64, blank=True, default="")
+    commit_sha = models.CharField(max_length=64)
+    content_hash = models.CharField(max_length=64)
+    fingerprint = models.CharField(max_length=64)
+    name = models.CharField(max_length=200)
+    description = models.TextField(blank=True)
+    license = models.CharField(max_length=200, blank=True)
+    compatibility = models.CharField(max_length=500, blank=True)
+    metadata = JSONTextField(default=dict)
+    manifest = JSONTextField(default=list)
+    skill_md = models.TextField(blank=True)
+    verdict = models.CharField(max_length=16, blank=True)
+    verdict_summary = models.TextField(blank=True)
+    capabilities = JSONTextField(default=list)
+    engines = JSONTextField(default=list)
+    findings = JSONTextField(default=list)
+    size = models.BigIntegerField(help_text="of its files together, in bytes")
+    zip_sha256 = models.CharField(max_length=64)
+    zip_size = models.BigIntegerField()
+    tar_sha256 = models.CharField(max_length=64)
+    tar_size = models.BigIntegerField()
+    yanked_at = models.DateTimeField(null=True, blank=True)
+    yank_reason = models.TextField(blank=True, default="")
+    quarantined_at = models.DateTimeField(null=True, blank=True)
+    quarantine_reason = models.TextField(blank=True, default="")
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        verbose_name = "version"
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.UniqueConstraint(fields=["namespace", "skill", "version"], name="version_once"),
+            models.UniqueConstraint(fields=["namespace", "skill", "content_hash"], name="version_content_once"),
+            models.UniqueConstraint(fields=["namespace", "skill", "ordinal"], name="version_ordinal_once"),
+            models.UniqueConstraint(fields=["namespace", "submission_id"], name="version_one_per_submission"),
+        ]
+        indexes: ClassVar[list[models.Index]] = [
+            models.Index(fields=["namespace", "content_hash"], name="version_content"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.version}"
+
+    @property
+    def withdrawn(self) -> bool:
+        """Return whether the version is yanked or quarantined, and so never the latest."""
+        return self.yanked_at is not None or self.quarantined_at is not None
+
+    def file(self, path: str) -> dict[str, Any] | None:
+        """Return the manifest's line of one file, or ``None``."""
+        return next((file for file in self.manifest if file["path"] == path), None)
+
+
+class ArchiveBlob(models.Model):
+    """The bytes of an archive by their SHA-256; never changed, shared by versions that are equal."""
+
+    sha256 = models.CharField(max_length=64, primary_key=True)
+    content = models.BinaryField()
+    size = models.BigIntegerField()
+
+    def __str__(self) -> str:
+        return self.sha256
+
+
+class SearchToken(models.Model):
+    """One word of one skill in the inverted index; a prefix is a range over ``token``."""
+
+    namespace = models.CharField(max_length=64)
+    token = KeyField(max_length=64)
+    skill = models.ForeignKey(SkillEntry, on_delete=models.CASCADE, related_name="search_tokens")
+    weight = models.SmallIntegerField()
+
+    class Meta:
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.UniqueConstraint(fields=["namespace", "token", "skill"], name="search_token_once"),
+        ]
+
+    def __str__(self) -> str:
+        return self.token
+
+
+class SkillFacet(models.Model):
+    """A value of a facet that has several: a tag or a capability of one skill."""
+
+    TAG = "tag"
+    CAPABILITY = "capability"
+
+    namespace = models.CharField(max_length=64)
+    kind = models.CharField(max_length=16)
+    value = KeyField(max_length=64)
+    skill = models.ForeignKey(SkillEntry, on_delete=models.CASCADE, related_name="facets")
+
+    class Meta:
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.UniqueConstraint(fields=["namespace", "kind", "value", "skill"], name="facet_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.value}"
+
+
+class DownloadDay(models.Model):
+    """How often one version was downloaded on one day (UTC)."""
+
+    namespace = models.CharField(max_length=64)
+    skill = models.ForeignKey(SkillEntry, on_delete=models.CASCADE, related_name="download_days")
+    version = models.CharField(max_length=64)
+    day = models.DateField()
+    count = models.BigIntegerField(default=0)
+
+    class Meta:
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.UniqueConstraint(fields=["skill", "version", "day"], name="download_day_once"),
+        ]
+        indexes: ClassVar[list[models.Index]] = [
+            models.Index(fields=["namespace", "day", "skill"], name="download_recent"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.version} on {self.day}: {self.count}"
+
+
+class HistoryEvent(models.Model):
+    """What was done to a skill or to the block list, by whom and why; written with the deed and never changed."""
+
+    namespace = models.CharField(max_length=64)
+    subject = models.CharField(max_length=600, help_text="key of the entry, as it was then")
+    skill = models.ForeignKey(SkillEntry, on_delete=models.PROTECT, null=True, blank=True, related_name="history")
+    action = models.CharField(max_length=32)
+    version = models.CharField(max_length=64, blank=True, default="")
+    actor = models.CharField(max_length=150)
+    reason = models.TextField(blank=True, default="")
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        verbose_name = "event"
+        indexes: ClassVar[list[models.Index]] = [
+            models.Index(fields=["namespace", "-id"], name="history_newest"),
+            models.Index(fields=["namespace", "subject"], name="history_subject"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.action} {self.subject}"

@@ -1,0 +1,62 @@
+"""Who publishes: the owner of a repository, and what makes two publications the same skill."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import unquote, urlsplit
+
+# Hosts whose owners and repositories are the same in any case; on others they may be different people.
+_CASE_BLIND_HOSTS: Final = frozenset({"github.com", "gitlab.com", "bitbucket.org", "codeberg.org"})
+_LOCAL_HOST: Final = "local"
+
+
+@dataclass(frozen=True, slots=True)
+class Publisher:
+    """The owner of a repository.
+
+    ``identity`` is ``host/owner`` in lower case. ``handle`` is unique to it and fit for an address: the bare owner on GitHub, whose
+    names have no dot, and ``owner.host`` elsewhere, so that nobody can take a GitHub owner's handle on another host.
+    """
+
+    identity: str
+    handle: str
+    owner: str
+    repository: str
+
+
+def publisher_of(repo_url: str) -> Publisher:
+    """Return the publisher of a repository by its normalised address."""
+    parts = urlsplit(repo_url)
+    segments = [unquote(segment, errors="replace").lower() for segment in parts.path.split("/") if segment]
+    repository = (segments[-1] if segments else "").removesuffix(".git")
+    if parts.scheme == "file":
+        host, owners = _LOCAL_HOST, segments[-2:-1] or [_LOCAL_HOST]
+    else:
+        host, owners = _host(parts.netloc), segments[:-1] or [_host(parts.netloc)]
+    owner = "/".join(owners)
+    bare = "~".join(re.sub(r"[^a-z0-9._-]+", "-", segment).strip(".-") or "-" for segment in owners)
+    handle = bare if host == "github.com" else f"{bare}.{host.replace(':', '-')}"
+    return Publisher(f"{host}/{owner}", handle[:200], owner, repository)
+
+
+def normalised_repository(repo_url: str) -> str:
+    """Return one spelling of a repository's address: host in lower case, no ``.git``, no slash at the end, no user."""
+    parts = urlsplit(repo_url.strip())
+    host = _host(parts.netloc)
+    path = parts.path.rstrip("/").removesuffix(".git")
+    if host in _CASE_BLIND_HOSTS:
+        path = path.lower()
+    return f"{parts.scheme.lower()}://{'' if host == _LOCAL_HOST else host}{path}"
+
+
+def skill_identity(repo_url: str, skill_path: str) -> str:
+    """Return what makes two publications the same skill: a hash over the repository and the path inside it."""
+    inside = "/".join(segment for segment in skill_path.split("/") if segment not in ("", "."))
+    return hashlib.sha256(f"{normalised_repository(repo_url)}\0{inside}".encode(errors="surrogatepass")).hexdigest()
+
+
+def _host(netloc: str) -> str:
+    return netloc.rpartition("@")[2].lower() or _LOCAL_HOST

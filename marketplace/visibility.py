@@ -1,0 +1,42 @@
+"""The one rule of what is shown, for pages, API, search, feeds, indexes, archives and raw files alike."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from django.db.models import QuerySet
+
+from marketplace.models import SkillEntry, SkillVersion
+from marketplace.records import Visibility
+
+
+class _Shown(Protocol):
+    @property
+    def slug(self) -> str: ...
+    @property
+    def visibility(self) -> str: ...
+
+
+def is_visible(skill: _Shown) -> bool:
+    """Return whether a skill (an entry or a record) is shown at its own address."""
+    return bool(skill.slug) and skill.visibility == Visibility.VISIBLE
+
+
+def visible_skills(skills: QuerySet[SkillEntry]) -> QuerySet[SkillEntry]:
+    """Return the skills that are shown at their own address; aliases are none."""
+    return skills.filter(visibility=Visibility.VISIBLE).exclude(slug="")
+
+
+def listed_skills(skills: QuerySet[SkillEntry]) -> QuerySet[SkillEntry]:
+    """Return the visible skills that lists, search and indexes offer: those with a version that is not withdrawn."""
+    return visible_skills(skills).exclude(latest_version="")
+
+
+def is_fetchable(version: SkillVersion) -> bool:
+    """Return whether a version's files may be fetched by its exact number; a yanked one may, with a warning."""
+    return version.quarantined_at is None and is_visible(version.skill)
+
+
+def fetchable_versions(versions: QuerySet[SkillVersion]) -> QuerySet[SkillVersion]:
+    """Return the versions whose files may be fetched by their exact number."""
+    return versions.filter(quarantined_at__isnull=True, skill__visibility=Visibility.VISIBLE).exclude(skill__slug="")

@@ -1,0 +1,88 @@
+"""Skills to test with: published through the real way, with files of one's own."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from marketplace.catalog import Publication, PublishedFile, PublishedVersion, publish_skill
+from vskill.environments import WorkerEnv
+
+Files = Mapping[str, bytes | str]
+
+
+def skill_md(name: str, description: str, body: str = "Do it well.") -> str:
+    """Return a SKILL.md with front matter."""
+    return f"---\nname: {name}\ndescription: {description}\n---\n\n# {name}\n\n{body}\n"
+
+
+def write_files(root: Path, files: Files) -> tuple[PublishedFile, ...]:
+    """Write files below ``root`` and return their manifest; a file that starts with ``#!`` is executable."""
+    manifest = []
+    for path, content in sorted(files.items()):
+        data = content.encode() if isinstance(content, str) else content
+        target = root / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(data)
+        manifest.append(PublishedFile(path, len(data), hashlib.sha256(data).hexdigest(), data.startswith(b"#!")))
+    return tuple(manifest)
+
+
+def content_hash(files: tuple[PublishedFile, ...]) -> str:
+    """Return the content hash of a manifest: SHA-256 over its sorted ``path NUL sha256`` lines."""
+    lines = sorted(f"{file.path}\0{file.sha256}" for file in files)
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+def make_publication(
+    root: Path, *, name: str = "hello-skill", files: Files | None = None, **fields: Any
+) -> Publication:
+    """Return a publication of ``files`` (by default a SKILL.md and a script), which are written below ``root``.
+
+    Each call is a new submission; whatever else a publication has can be given by its name.
+    """
+    description: str = fields.pop("description", f"Says hello as {name}.")
+    body: str = fields.pop("body", "Do it well.")
+    text = skill_md(name, description, body)
+    given: Files = files if files is not None else {"SKILL.md": text, "scripts/run.sh": "#!/bin/sh\necho hello\n"}
+    manifest = write_files(root, given)
+    shown = given.get("SKILL.md", text)
+    values: dict[str, Any] = {
+        "submission_id": f"sub_{uuid4().hex}",
+        "repo_url": "https://github.com/acme/skills",
+        "skill_path": f"skills/{name}",
+        "commit_sha": hashlib.sha1(content_hash(manifest).encode(), usedforsecurity=False).hexdigest(),
+        "content_hash": content_hash(manifest),
+        "name": name,
+        "description": description,
+        "license": "MIT",
+        "compatibility": "",
+        "metadata": {},
+        "declared_version": "",
+        "files": manifest,
+        "root": root,
+        "skill_md": shown if isinstance(shown, str) else shown.decode(errors="replace"),
+        "verdict": "clear",
+        "verdict_summary": "No known pattern was found.",
+        "findings": (),
+        "engines": ({"name": "skilltotal", "version": "0.84.0", "status": "ok"},),
+        "capabilities": ("shell",),
+        "actor": "test",
+    }
+    return Publication(**{**values, **fields})
+
+
+def publish_example(
+    env: WorkerEnv, *, name: str = "hello-skill", files: Files | None = None, **fields: Any
+) -> PublishedVersion:
+    """Publish one skill as ``make_publication`` describes it, and leave nothing on disk."""
+    root = Path(tempfile.mkdtemp(prefix="vskill-skill-"))
+    try:
+        return publish_skill(env, make_publication(root, name=name, files=files, **fields))
+    finally:
+        shutil.rmtree(root)
