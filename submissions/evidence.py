@@ -1,4 +1,5 @@
-"""What engines found about a submission, kept as entries ``scan:{submission}:{engine}`` until the submission itself goes."""
+"""What engines found about a submission, kept as entries ``scan:{submission}:{engine}`` until the submission itself
+goes."""
 
 from __future__ import annotations
 

@@ -105,8 +105,8 @@ def _within(path: str, folder: str) -> bool:
 async def discover(env: WorkerEnv, url: str) -> Discovery:
     """Fetch a repository and list the skills in it, those with problems too.
 
-    A page address (``/tree/main/skills/x``) lists what is below that folder. Raises the errors of ``submissions.source`` and
-    ``NoSkillFound``.
+    A page address (``/tree/main/skills/x``) lists what is below that folder. Raises the errors of
+    ``submissions.source`` and ``NoSkillFound``.
     """
     repository = repository_url(env, url)
     return await discover_repository(env, repository)
@@ -132,7 +132,8 @@ async def discover_repository(env: WorkerEnv, repository: RepositoryURL) -> Disc
 
 
 def sign_discovery(discovery: Discovery) -> str:
-    """Return a text that carries a discovery through a form, so that the choice needs no second fetch and cannot be forged."""
+    """Return a text that carries a discovery through a form, so that the choice needs no second fetch and cannot be
+    forged."""
     skills = [
         [one.path, one.name, one.description[:300], list(one.problems), one.source_digest] for one in discovery.skills
     ]
@@ -152,7 +153,8 @@ def read_discovery(token: str) -> Discovery:
 
 
 def select(discovery: Discovery, *, path: str = "", name: str = "") -> Discovery:
-    """Return the discovery cut down to one skill, by its path or else its name; raise ``NoSkillFound`` where it has none such."""
+    """Return the discovery cut down to one skill, by its path or else its name; raise ``NoSkillFound`` where it has
+    none such."""
     path = path.strip("/").removesuffix("/SKILL.md").removesuffix("SKILL.md").strip("/")
     if not path and not name:
         return discovery
@@ -248,7 +250,8 @@ def accept_one(
                 get_queue(env).send(env.name, VERIFY, submission.id)
                 return Accepted(skill, Outcome.CREATED, submission)
         except (IntegrityError, VersionConflict):
-            # Somebody else submitted the same skill, or moved it, in this very moment: theirs is the one to answer with.
+            # Somebody else submitted the same skill, or moved it, in this very moment: theirs is the one to answer
+            # with.
             continue
     raise IntakeBusy("Many people are submitting this skill at this moment. Nothing was submitted; please try again.")
 

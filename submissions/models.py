@@ -10,7 +10,7 @@ from django.db.models.functions import Now
 
 from submissions.states import LIVE_STATES, STUCK_STATES, State
 from vskill.kv.clock import parse_isoformat
-from vskill.kv.models import AbstractKVEntry
+from vskill.kv.models import AbstractKVEntry, KVEntryManager
 
 SUBMISSION_PREFIX = "sub:"
 
@@ -43,6 +43,8 @@ class SubmissionEntry(AbstractKVEntry):
     state_at = models.DateTimeField(null=True, blank=True)
     submitted_at = models.DateTimeField(null=True, blank=True)
 
+    objects: ClassVar[KVEntryManager[SubmissionEntry]] = KVEntryManager()
+
     class Meta(AbstractKVEntry.Meta):
         verbose_name = "submission"
         constraints: ClassVar[list[models.BaseConstraint]] = [
@@ -66,7 +68,7 @@ class SubmissionEntry(AbstractKVEntry):
     @property
     def submission_id(self) -> str:
         """Return the id without its prefix."""
-        return self.key.removeprefix(SUBMISSION_PREFIX)
+        return str(self.key).removeprefix(SUBMISSION_PREFIX)
 
     @classmethod
     def project(cls, value: Any) -> dict[str, Any]:
@@ -116,8 +118,9 @@ class SubmissionTransition(models.Model):
 class QueueMessage(models.Model):
     """A piece of work: waiting until ``available_at``, leased until ``leased_until``, or parked for a person.
 
-    A message that is done is deleted. ``subject`` is what it is about (a submission id): there is one message a kind and subject.
-    ``errors`` counts attempts that ended with an error, ``crashes`` those whose worker did not come back.
+    A message that is done is deleted. ``subject`` is what it is about (a submission id): there is one message a kind
+    and subject. ``errors`` counts attempts that ended with an error, ``crashes`` those whose worker did not come
+    back.
     """
 
     environment = models.CharField(max_length=64)

@@ -1,7 +1,7 @@
 """Walk one submission through its states: fetch, verify, decide, publish.
 
-Each step may run again: it reads what is there, works, and moves the submission by one compare-and-set. A worker that comes too
-late finds another version and changes nothing.
+Each step may run again: it reads what is there, works, and moves the submission by one compare-and-set. A worker that
+comes too late finds another version and changes nothing.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ from vskill.worker_context import require_worker_env
 logger = logging.getLogger(__name__)
 
 VERIFY: Final = "verify_submission"
-# More steps than any way through the table of states has: a submission that goes round in circles is given back as an error.
+# More steps than any way through the table of states has: a submission that goes round in circles is given back as an
+# error.
 MAX_STEPS: Final = 12
 
 _STATE_OF_VERDICT: Final = {
@@ -66,8 +67,9 @@ async def process_submission(
 ) -> Submission:
     """Take one submission as far as it goes in the current environment, and return it as it then is.
 
-    ``last_attempt`` says that an engine which fails now is not tried again: the submission is then held as inconclusive. Raises
-    what a later attempt may mend: transient source errors, ``EngineIncomplete``, errors of the database.
+    ``last_attempt`` says that an engine which fails now is not tried again: the submission is then held as
+    inconclusive. Raises what a later attempt may mend: transient source errors, ``EngineIncomplete``, errors of the
+    database.
     """
     env = require_worker_env()
     submission = await get_submission(env, submission_id)
@@ -212,7 +214,8 @@ _STEPS: Final[dict[State, Callable[[Workspace], Awaitable[None]]]] = {
 
 
 async def hold(submission_id: str, reason: str) -> None:
-    """Hand a submission that the queue has given up to a person; do nothing for one that has ended or moved meanwhile."""
+    """Hand a submission that the queue has given up to a person; do nothing for one that has ended or moved
+    meanwhile."""
     env = require_worker_env()
     submission = await get_submission(env, submission_id)
     if submission.state not in ACTIVE_STATES:

@@ -1,8 +1,8 @@
 """Find the submissions whose worker is gone and put them back, or hand them to a person.
 
-A submission whose message waits or is leased is on its way: the queue brings it back by itself. What is left has no message that
-anybody will receive. Each is moved by one transaction that reads it again, so that two sweeps, or a sweep and a worker that wakes
-up late, move it once.
+A submission whose message waits or is leased is on its way: the queue brings it back by itself. What is left has no
+message that anybody will receive. Each is moved by one transaction that reads it again, so that two sweeps, or a
+sweep and a worker that wakes up late, move it once.
 """
 
 from __future__ import annotations
@@ -113,8 +113,8 @@ def _attempts(namespace: KVNamespace, submission_id: str) -> int:
 def recover_one(env: WorkerEnv, stuck: StuckSubmission, *, dry_run: bool = False) -> Result:
     """Move one stuck submission: back into the queue, or to ON_HOLD after its last recovery.
 
-    Everything is read again and written in one transaction on the calling thread. ``MOVED`` and ``ON_ITS_WAY`` mean that nothing
-    had to be done.
+    Everything is read again and written in one transaction on the calling thread. ``MOVED`` and ``ON_ITS_WAY`` mean
+    that nothing had to be done.
     """
     with transaction.atomic(using=env.database):
         submission = read_submission(env, stuck.id)
@@ -185,8 +185,9 @@ async def recover_stuck(
 ) -> RecoveryReport:
     """Sweep one environment and return what was done.
 
-    ``limit`` is how many submissions to move at the most; the rest is counted as ``left``. ``progress`` is called with how many are
-    done and how many there are. Raises ``RecoveryRunning`` where another sweep holds the lock; a dry run needs none.
+    ``limit`` is how many submissions to move at the most; the rest is counted as ``left``. ``progress`` is called
+    with how many are done and how many there are. Raises ``RecoveryRunning`` where another sweep holds the lock; a
+    dry run needs none.
     """
     threshold = older_than if older_than is not None else timedelta(seconds=settings.STUCK_THRESHOLD_SECONDS)
     if dry_run:

@@ -47,7 +47,8 @@ async def scratch_folder() -> AsyncIterator[Path]:
 async def fetch(
     env: WorkerEnv, repository: RepositoryURL, directory: Path, *, commit_sha: str | None = None
 ) -> Snapshot:
-    """Fetch the newest commit of ``repository``, or exactly ``commit_sha``, into ``directory`` under the limits of the settings."""
+    """Fetch the newest commit of ``repository``, or exactly ``commit_sha``, into ``directory`` under the limits of
+    the settings."""
     return await fetch_snapshot(
         repository,
         directory=directory,

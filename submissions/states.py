@@ -162,7 +162,8 @@ STUCK_THRESHOLD: Final = timedelta(minutes=5)
 
 
 def check_transition(current: State, following: State, *, by_operator: bool = False) -> None:
-    """Raise ``IllegalTransition`` unless ``current`` may lead to ``following``; an operator may do all that the pipeline may."""
+    """Raise ``IllegalTransition`` unless ``current`` may lead to ``following``; an operator may do all that the
+    pipeline may."""
     info = STATES[current]
     if following in info.following or (by_operator and following in info.by_operator):
         return

@@ -105,7 +105,8 @@ def _submission(outcome: Outcome) -> Submission:
     value = outcome.require()
     if not isinstance(value, dict) or value.get("state") not in State.__members__:
         raise SubmissionNotFound(
-            f"The entry of submission {submission_id!r} is not a submission. It was left as it is; 'manage.py verify_store' shows it."
+            f"The entry of submission {submission_id!r} is not a submission. It was left as it is; "
+            "the admin shows it under submissions."
         )
     return Submission(submission_id, outcome.version, value)
 
@@ -135,7 +136,8 @@ def _record(
 def create_submission(env: WorkerEnv, fields: Mapping[str, Any], *, actor: str, trigger: str) -> Submission:
     """Write a new submission in RECEIVED with its first history row, in one transaction, and return it.
 
-    ``fields`` are the parts of the value that the caller knows. Raises ``IntegrityError`` where the same skill has a live one.
+    ``fields`` are the parts of the value that the caller knows. Raises ``IntegrityError`` where the same skill has a
+    live one.
     """
     submission_id = new_submission_id()
     with transaction.atomic(using=env.database):
@@ -169,8 +171,8 @@ def transition(
 ) -> Submission:
     """Move a submission as it was read to another state: one compare-and-set and one history row, in one transaction.
 
-    Raises ``IllegalTransition`` for a step that the table of states does not have, and ``VersionConflict`` where somebody else
-    moved it since; nothing is written then.
+    Raises ``IllegalTransition`` for a step that the table of states does not have, and ``VersionConflict`` where
+    somebody else moved it since; nothing is written then.
     """
     check_transition(submission.state, following, by_operator=by_operator)
     with transaction.atomic(using=env.database):
@@ -184,7 +186,8 @@ def transition(
 
 
 def touch(env: WorkerEnv, submission: Submission, changes: Mapping[str, Any]) -> Submission:
-    """Write ``changes`` into a submission that stays in its state; raise ``VersionConflict`` where somebody else moved it."""
+    """Write ``changes`` into a submission that stays in its state; raise ``VersionConflict`` where somebody else
+    moved it."""
     now = isoformat(database_now(env.database))
     value = {**submission.value, **changes, "updatedAt": now}
     version = submission_namespace(env).put_sync(
@@ -194,7 +197,8 @@ def touch(env: WorkerEnv, submission: Submission, changes: Mapping[str, Any]) ->
 
 
 def repeat(env: WorkerEnv, submission: Submission, *, reason: str, actor: str, trigger: str) -> Submission:
-    """Let a submission begin its state anew, with a history row that says why; raise ``VersionConflict`` as ``touch`` does."""
+    """Let a submission begin its state anew, with a history row that says why; raise ``VersionConflict`` as ``touch``
+    does."""
     with transaction.atomic(using=env.database):
         again = touch(env, submission, {})
         _record(env, submission.id, again.version, submission.state, submission.state, reason, actor, trigger)
@@ -210,7 +214,8 @@ def history(env: WorkerEnv, submission_id: str) -> list[SubmissionTransition]:
 async def get_submissions_fresh(env: WorkerEnv, ids: Iterable[str]) -> tuple[list[Submission], ReadCounts]:
     """Read submissions by id, concurrently and past every cache; each settles by itself.
 
-    Returns those that are there, in the order asked, and how each read ended: a malformed or missing one is counted, not raised.
+    Returns those that are there, in the order asked, and how each read ended: a malformed or missing one is counted,
+    not raised.
     """
     found: list[Submission] = []
     statuses: list[Status] = []
@@ -227,7 +232,8 @@ async def get_submissions_fresh(env: WorkerEnv, ids: Iterable[str]) -> tuple[lis
 
 
 def _stuck(outcome: Outcome, now: datetime, older_than: timedelta, states: frozenset[State]) -> StuckSubmission | None:
-    """Return the submission when it is stuck, ``None`` when it is not; raise ``ValueError`` for a value that cannot tell."""
+    """Return the submission when it is stuck, ``None`` when it is not; raise ``ValueError`` for a value that cannot
+    tell."""
     value = outcome.value
     if not isinstance(value, dict):
         raise ValueError("not an object")
@@ -270,9 +276,9 @@ async def get_stuck_submissions(
 ) -> StuckReport:
     """Find the submissions that have not moved for ``older_than`` or longer, by the database's clock.
 
-    ``using="scan"`` reads every ``sub:*`` entry; ``"index"`` asks the typed partial index and reads the candidates. Both read
-    concurrently, each read settles by itself, and both give the same set: an entry that the index cannot know (malformed) is
-    counted by the scan alone.
+    ``using="scan"`` reads every ``sub:*`` entry; ``"index"`` asks the typed partial index and reads the candidates.
+    Both read concurrently, each read settles by itself, and both give the same set: an entry that the index cannot
+    know (malformed) is counted by the scan alone.
     """
     now = await readers.run(database_now, env.database)
     namespace = submission_namespace(env)

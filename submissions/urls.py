@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from django.urls import URLPattern, URLResolver
+from django.urls import path
+
+from submissions import api, views
 
 app_name = "submissions"
-urlpatterns: list[URLPattern | URLResolver] = []
+urlpatterns = [
+    path("submit", views.submit, name="submit"),
+    path("queue", views.queue, name="queue"),
+    path("submissions/<str:submission_id>", views.submission, name="submission"),
+    path("api/v1/submissions", api.submissions, name="api-submissions"),
+    path("api/v1/submissions/<str:submission_id>", api.submission, name="api-submission"),
+]

@@ -97,7 +97,8 @@ class Workspace:
         }
 
     async def scan(self, engines: Sequence[Engine], package: SkillPackage) -> list[EngineResult]:
-        """Return the result of each engine for this content: the stored one where it is complete, a new one otherwise."""
+        """Return the result of each engine for this content: the stored one where it is complete, a new one
+        otherwise."""
         return await asyncio.gather(*(self._scan_one(engine, package) for engine in engines))
 
     async def _scan_one(self, engine: Engine, package: SkillPackage) -> EngineResult:

@@ -29,22 +29,24 @@ def _kept_secret(path: Path) -> str:
         return made
 
 
-# --- where things are -------------------------------------------------------------------------------------------------
+# --- where things are ----------------------------------------------------------------------------------------------
 DATA_DIR = Path(env.str("VSKILL_DATA_DIR", default=str(BASE_DIR / "data"))).resolve()
 DATA_DIR.mkdir(parents=True, exist_ok=True)
 HOST = env.str("HOST", default="127.0.0.1")
+_ANY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104 - compared with, never bound
 PORT = env.int("PORT", default=8000)
+DEMO = env.bool("DEMO", default=True)
 
 SECRET_KEY = env.str("VSKILL_SECRET_KEY", default="") or _kept_secret(DATA_DIR / "secret_key")
 DEBUG = env.bool("VSKILL_DEBUG", default=False)
 
-# --- environments ---------------------------------------------------------------------------------------------------------
+# --- environments --------------------------------------------------------------------------------------------------
 VSKILL_HOSTS = env.list(
-    "VSKILL_HOSTS", default=["127.0.0.1", "localhost", "[::1]", *([HOST] if HOST not in ("0.0.0.0", "::") else [])]
-)  # noqa: S104 - a comparison, nothing is bound
+    "VSKILL_HOSTS", default=["127.0.0.1", "localhost", "[::1]", *([HOST] if HOST not in _ANY_ADDRESS else [])]
+)
 VSKILL_PUBLIC_URL = env.str(
-    "VSKILL_PUBLIC_URL", default=f"http://{'127.0.0.1' if HOST in ('0.0.0.0', '::') else HOST}:{PORT}"
-).rstrip("/")  # noqa: S104 - as above
+    "VSKILL_PUBLIC_URL", default=f"http://{'127.0.0.1' if HOST in _ANY_ADDRESS else HOST}:{PORT}"
+).rstrip("/")
 VSKILL_SOURCE_ROOTS = env.list("VSKILL_SOURCE_ROOTS", default=[])
 VSKILL_ENVIRONMENTS: dict[str, dict[str, object]] = env.json(
     "VSKILL_ENVIRONMENTS",
@@ -61,7 +63,7 @@ CSRF_TRUSTED_ORIGINS = sorted(
     {str(options["public_url"]).rstrip("/") for options in VSKILL_ENVIRONMENTS.values() if options.get("public_url")}
 )
 
-# --- Django ---------------------------------------------------------------------------------------------------------------
+# --- Django --------------------------------------------------------------------------------------------------------
 INSTALLED_APPS = [
     "vskill.apps.VskillConfig",
     "vskill.kv.apps.KVConfig",
@@ -125,7 +127,7 @@ SECURE_REFERRER_POLICY = "same-origin"
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 1100
 
-# --- databases ------------------------------------------------------------------------------------------------------------
+# --- databases -----------------------------------------------------------------------------------------------------
 KV_READ_WORKERS = env.int("VSKILL_KV_READ_WORKERS", default=4)
 KV_WRITE_WORKERS = env.int("VSKILL_KV_WRITE_WORKERS", default=4)
 KV_READ_TIMEOUT = env.float("VSKILL_KV_READ_TIMEOUT", default=30.0)
@@ -155,7 +157,7 @@ DATABASES = {
 }
 DATABASE_ROUTERS = ["vskill.db.WorkerEnvRouter"]
 
-# --- queue and recovery (seconds) -----------------------------------------------------------------------------------------
+# --- queue and recovery (seconds) ----------------------------------------------------------------------------------
 QUEUE_MAX_BATCH_SIZE = env.int("VSKILL_QUEUE_MAX_BATCH_SIZE", default=3)
 QUEUE_MAX_CONCURRENCY = env.int("VSKILL_QUEUE_MAX_CONCURRENCY", default=10)
 QUEUE_MAX_BATCH_WAIT = env.float("VSKILL_QUEUE_MAX_BATCH_WAIT", default=5.0)
@@ -171,7 +173,9 @@ STUCK_THRESHOLD_SECONDS = env.float("VSKILL_STUCK_THRESHOLD", default=300.0)
 RECOVERY_INTERVAL = env.float("VSKILL_RECOVERY_INTERVAL", default=60.0)
 RECOVERY_MAX_ATTEMPTS = env.int("VSKILL_RECOVERY_MAX_ATTEMPTS", default=3)
 
-# --- fetching and scanning ------------------------------------------------------------------------------------------------
+VSKILL_SCHEDULE = {"recover_stuck": RECOVERY_INTERVAL, "purge_expired": 3600.0}
+
+# --- fetching and scanning -----------------------------------------------------------------------------------------
 FETCH_SECONDS = env.float("VSKILL_FETCH_SECONDS", default=60.0)
 SCAN_PROCESSES = env.int("VSKILL_SCAN_PROCESSES", default=2)
 

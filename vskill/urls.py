@@ -5,11 +5,14 @@ from __future__ import annotations
 from django.contrib import admin
 from django.urls import include, path
 
+from vskill.views import healthz
+
 admin.site.site_header = "vskill"
 admin.site.site_title = "vskill"
 admin.site.index_title = "Operations"
 
 urlpatterns = [
+    path("healthz", healthz, name="healthz"),
     path("admin/", admin.site.urls),
     path("", include("submissions.urls")),
     path("", include("marketplace.urls")),

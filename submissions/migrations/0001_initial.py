@@ -7,83 +7,166 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
-    dependencies = [
-    ]
+    dependencies = []
 
     operations = [
         migrations.CreateModel(
-            name='QueueMessage',
+            name="QueueMessage",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('environment', models.CharField(max_length=64)),
-                ('kind', models.CharField(max_length=64)),
-                ('subject', models.CharField(max_length=200)),
-                ('body', models.TextField(default='{}')),
-                ('priority', models.SmallIntegerField(default=0)),
-                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
-                ('available_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
-                ('lease_token', models.CharField(blank=True, default='', max_length=32)),
-                ('leased_until', models.DateTimeField(blank=True, null=True)),
-                ('leased_by', models.CharField(blank=True, default='', max_length=100)),
-                ('errors', models.SmallIntegerField(default=0)),
-                ('crashes', models.SmallIntegerField(default=0)),
-                ('last_error', models.TextField(blank=True, default='')),
-                ('parked_at', models.DateTimeField(blank=True, null=True)),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("environment", models.CharField(max_length=64)),
+                ("kind", models.CharField(max_length=64)),
+                ("subject", models.CharField(max_length=200)),
+                ("body", models.TextField(default="{}")),
+                ("priority", models.SmallIntegerField(default=0)),
+                ("created_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                ("available_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                ("lease_token", models.CharField(blank=True, default="", max_length=32)),
+                ("leased_until", models.DateTimeField(blank=True, null=True)),
+                ("leased_by", models.CharField(blank=True, default="", max_length=100)),
+                ("errors", models.SmallIntegerField(default=0)),
+                ("crashes", models.SmallIntegerField(default=0)),
+                ("last_error", models.TextField(blank=True, default="")),
+                ("parked_at", models.DateTimeField(blank=True, null=True)),
             ],
             options={
-                'indexes': [models.Index(models.F('environment'), models.OrderBy(models.F('priority'), descending=True), models.F('id'), condition=models.Q(('parked_at__isnull', True)), name='message_next'), models.Index(condition=models.Q(('leased_until__isnull', False)), fields=['leased_until'], name='message_lease'), models.Index(fields=['environment', 'subject'], name='message_subject')],
-                'constraints': [models.UniqueConstraint(condition=models.Q(('parked_at__isnull', True)), fields=('environment', 'kind', 'subject'), name='message_once')],
+                "indexes": [
+                    models.Index(
+                        models.F("environment"),
+                        models.OrderBy(models.F("priority"), descending=True),
+                        models.F("id"),
+                        condition=models.Q(("parked_at__isnull", True)),
+                        name="message_next",
+                    ),
+                    models.Index(
+                        condition=models.Q(("leased_until__isnull", False)),
+                        fields=["leased_until"],
+                        name="message_lease",
+                    ),
+                    models.Index(fields=["environment", "subject"], name="message_subject"),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("parked_at__isnull", True)),
+                        fields=("environment", "kind", "subject"),
+                        name="message_once",
+                    )
+                ],
             },
         ),
         migrations.CreateModel(
-            name='SubmissionEntry',
+            name="SubmissionEntry",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('namespace', models.CharField(max_length=64)),
-                ('key', vskill.kv.fields.KeyField(max_length=512)),
-                ('value', models.TextField()),
-                ('metadata', models.TextField(default='{}')),
-                ('version', models.BigIntegerField(default=1)),
-                ('expires_at', models.DateTimeField(blank=True, null=True)),
-                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
-                ('updated_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
-                ('state', models.CharField(blank=True, default='', max_length=24)),
-                ('identity', models.CharField(blank=True, default='', max_length=64)),
-                ('repo_url', models.CharField(blank=True, default='', max_length=500)),
-                ('skill_path', models.CharField(blank=True, default='', max_length=400)),
-                ('skill_name', models.CharField(blank=True, default='', max_length=200)),
-                ('content_hash', models.CharField(blank=True, default='', max_length=64)),
-                ('verdict', models.CharField(blank=True, default='', max_length=16)),
-                ('state_at', models.DateTimeField(blank=True, null=True)),
-                ('submitted_at', models.DateTimeField(blank=True, null=True)),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("namespace", models.CharField(max_length=64)),
+                ("key", vskill.kv.fields.KeyField(max_length=512)),
+                ("value", models.TextField()),
+                ("metadata", models.TextField(default="{}")),
+                ("version", models.BigIntegerField(default=1)),
+                ("expires_at", models.DateTimeField(blank=True, null=True)),
+                ("created_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                ("updated_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                ("state", models.CharField(blank=True, default="", max_length=24)),
+                ("identity", models.CharField(blank=True, default="", max_length=64)),
+                ("repo_url", models.CharField(blank=True, default="", max_length=500)),
+                ("skill_path", models.CharField(blank=True, default="", max_length=400)),
+                ("skill_name", models.CharField(blank=True, default="", max_length=200)),
+                ("content_hash", models.CharField(blank=True, default="", max_length=64)),
+                ("verdict", models.CharField(blank=True, default="", max_length=16)),
+                ("state_at", models.DateTimeField(blank=True, null=True)),
+                ("submitted_at", models.DateTimeField(blank=True, null=True)),
             ],
             options={
-                'verbose_name': 'submission',
-                'abstract': False,
-                'indexes': [models.Index(condition=models.Q(('expires_at__isnull', False)), fields=['namespace', 'expires_at'], name='submissions_submissionentry_e'), models.Index(condition=models.Q(('state__in', [submissions.states.State['AUTO_APPROVED'], submissions.states.State['RECEIVED'], submissions.states.State['TIER1_SCANNING'], submissions.states.State['TIER2_SCANNING']])), fields=['namespace', 'state_at'], name='submission_stuck'), models.Index(fields=['namespace', 'state', '-state_at'], name='submission_state'), models.Index(fields=['namespace', 'identity', '-submitted_at'], name='submission_identity'), models.Index(fields=['namespace', '-submitted_at'], name='submission_newest')],
-                'constraints': [models.UniqueConstraint(fields=('namespace', 'key'), name='submissions_submissionentry_key'), models.UniqueConstraint(condition=models.Q(('state__in', [submissions.states.State['AUTO_APPROVED'], submissions.states.State['ON_HOLD'], submissions.states.State['RECEIVED'], submissions.states.State['RESCAN_REQUIRED'], submissions.states.State['TIER1_SCANNING'], submissions.states.State['TIER2_SCANNING'], submissions.states.State['VENDOR_APPROVED']])), fields=('namespace', 'identity'), name='submission_one_live_per_skill')],
+                "verbose_name": "submission",
+                "abstract": False,
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("expires_at__isnull", False)),
+                        fields=["namespace", "expires_at"],
+                        name="submissions_submissionentry_e",
+                    ),
+                    models.Index(
+                        condition=models.Q(
+                            (
+                                "state__in",
+                                [
+                                    submissions.states.State["AUTO_APPROVED"],
+                                    submissions.states.State["RECEIVED"],
+                                    submissions.states.State["TIER1_SCANNING"],
+                                    submissions.states.State["TIER2_SCANNING"],
+                                ],
+                            )
+                        ),
+                        fields=["namespace", "state_at"],
+                        name="submission_stuck",
+                    ),
+                    models.Index(fields=["namespace", "state", "-state_at"], name="submission_state"),
+                    models.Index(fields=["namespace", "identity", "-submitted_at"], name="submission_identity"),
+                    models.Index(fields=["namespace", "-submitted_at"], name="submission_newest"),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(fields=("namespace", "key"), name="submissions_submissionentry_key"),
+                    models.UniqueConstraint(
+                        condition=models.Q(
+                            (
+                                "state__in",
+                                [
+                                    submissions.states.State["AUTO_APPROVED"],
+                                    submissions.states.State["ON_HOLD"],
+                                    submissions.states.State["RECEIVED"],
+                                    submissions.states.State["RESCAN_REQUIRED"],
+                                    submissions.states.State["TIER1_SCANNING"],
+                                    submissions.states.State["TIER2_SCANNING"],
+                                    submissions.states.State["VENDOR_APPROVED"],
+                                ],
+                            )
+                        ),
+                        fields=("namespace", "identity"),
+                        name="submission_one_live_per_skill",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='SubmissionTransition',
+            name="SubmissionTransition",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('namespace', models.CharField(max_length=64)),
-                ('submission_id', models.CharField(max_length=64)),
-                ('sequence', models.BigIntegerField(help_text='version of the entry that this step wrote')),
-                ('from_state', models.CharField(blank=True, max_length=24)),
-                ('to_state', models.CharField(choices=[(submissions.states.State['RECEIVED'], submissions.states.State['RECEIVED']), (submissions.states.State['TIER1_SCANNING'], submissions.states.State['TIER1_SCANNING']), (submissions.states.State['TIER2_SCANNING'], submissions.states.State['TIER2_SCANNING']), (submissions.states.State['AUTO_APPROVED'], submissions.states.State['AUTO_APPROVED']), (submissions.states.State['VENDOR_APPROVED'], submissions.states.State['VENDOR_APPROVED']), (submissions.states.State['ON_HOLD'], submissions.states.State['ON_HOLD']), (submissions.states.State['RESCAN_REQUIRED'], submissions.states.State['RESCAN_REQUIRED']), (submissions.states.State['TIER1_FAILED'], submissions.states.State['TIER1_FAILED']), (submissions.states.State['REJECTED'], submissions.states.State['REJECTED']), (submissions.states.State['DEQUEUED'], submissions.states.State['DEQUEUED']), (submissions.states.State['BLOCKED'], submissions.states.State['BLOCKED']), (submissions.states.State['PUBLISHED'], submissions.states.State['PUBLISHED'])], max_length=24)),
-                ('reason', models.TextField(blank=True)),
-                ('actor', models.CharField(max_length=150)),
-                ('trigger', models.CharField(max_length=64)),
-                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("namespace", models.CharField(max_length=64)),
+                ("submission_id", models.CharField(max_length=64)),
+                ("sequence", models.BigIntegerField(help_text="version of the entry that this step wrote")),
+                ("from_state", models.CharField(blank=True, max_length=24)),
+                (
+                    "to_state",
+                    models.CharField(
+                        choices=[
+                            (submissions.states.State["RECEIVED"], submissions.states.State["RECEIVED"]),
+                            (submissions.states.State["TIER1_SCANNING"], submissions.states.State["TIER1_SCANNING"]),
+                            (submissions.states.State["TIER2_SCANNING"], submissions.states.State["TIER2_SCANNING"]),
+                            (submissions.states.State["AUTO_APPROVED"], submissions.states.State["AUTO_APPROVED"]),
+                            (submissions.states.State["VENDOR_APPROVED"], submissions.states.State["VENDOR_APPROVED"]),
+                            (submissions.states.State["ON_HOLD"], submissions.states.State["ON_HOLD"]),
+                            (submissions.states.State["RESCAN_REQUIRED"], submissions.states.State["RESCAN_REQUIRED"]),
+                            (submissions.states.State["TIER1_FAILED"], submissions.states.State["TIER1_FAILED"]),
+                            (submissions.states.State["REJECTED"], submissions.states.State["REJECTED"]),
+                            (submissions.states.State["DEQUEUED"], submissions.states.State["DEQUEUED"]),
+                            (submissions.states.State["BLOCKED"], submissions.states.State["BLOCKED"]),
+                            (submissions.states.State["PUBLISHED"], submissions.states.State["PUBLISHED"]),
+                        ],
+                        max_length=24,
+                    ),
+                ),
+                ("reason", models.TextField(blank=True)),
+                ("actor", models.CharField(max_length=150)),
+                ("trigger", models.CharField(max_length=64)),
+                ("created_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
             ],
             options={
-                'verbose_name': 'transition',
-                'constraints': [models.UniqueConstraint(fields=('namespace', 'submission_id', 'sequence'), name='transition_once')],
+                "verbose_name": "transition",
+                "constraints": [
+                    models.UniqueConstraint(fields=("namespace", "submission_id", "sequence"), name="transition_once")
+                ],
             },
         ),
     ]

@@ -1,6 +1,7 @@
 """The seam between the consumer and whatever holds the messages: a broker with leases can stand behind it.
 
-A message is received under a lease with a token. Whatever settles it names the token; a lease that has run out settles nothing.
+A message is received under a lease with a token. Whatever settles it names the token; a lease that has run out
+settles nothing.
 """
 
 from __future__ import annotations
@@ -74,8 +75,8 @@ class QueueStatus:
 class Queue(ABC):
     """Messages of several environments.
 
-    ``transactional`` says whether ``send`` joins the caller's database transaction; only such a queue can promise that an accepted
-    submission has its message.
+    ``transactional`` says whether ``send`` joins the caller's database transaction; only such a queue can promise
+    that an accepted submission has its message.
     """
 
     transactional: ClassVar[bool] = False

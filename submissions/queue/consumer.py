@@ -31,7 +31,8 @@ JITTER: Final = 0.2
 class Handler:
     """What is done with messages of one kind.
 
-    ``run`` does the work; ``give_up`` is told, with the reason, that a message was parked and will not come again by itself.
+    ``run`` does the work; ``give_up`` is told, with the reason, that a message was parked and will not come again by
+    itself.
     """
 
     run: Callable[[Message], Awaitable[None]]
@@ -56,7 +57,8 @@ class BatchReport:
 
 
 def backoff(errors: int) -> timedelta:
-    """Return how long a message waits after its ``errors``-th error (from 1), with jitter so that failures do not march in step."""
+    """Return how long a message waits after its ``errors``-th error (from 1), with jitter so that failures do not
+    march in step."""
     steps = settings.QUEUE_BACKOFF
     seconds = steps[min(errors, len(steps)) - 1]
     return timedelta(seconds=seconds * random.uniform(1 - JITTER, 1 + JITTER))  # noqa: S311 - spreads load, hides nothing
@@ -72,8 +74,8 @@ async def handle_submission_queue(
 ) -> BatchReport:
     """Handle one batch of one environment and report how each message ended.
 
-    While the queue is paused the batch is given back. Otherwise all of it runs inside ``run_with_worker_env``; messages run
-    concurrently and settle alone: done, retried, parked, or lost to another worker.
+    While the queue is paused the batch is given back. Otherwise all of it runs inside ``run_with_worker_env``;
+    messages run concurrently and settle alone: done, retried, parked, or lost to another worker.
     """
     queue = get_queue(env)
     report = BatchReport()
@@ -158,7 +160,8 @@ async def _after_error(message: Message, queue: Queue, handler: Handler, error: 
 
 @dataclass(frozen=True)
 class ConsumerOptions:
-    """How a consumer takes work. ``once``: one batch of each environment; ``drain``: until nothing is left, delayed work too."""
+    """How a consumer takes work. ``once``: one batch of each environment; ``drain``: until nothing is left, delayed
+    work too."""
 
     max_batch_size: int
     max_concurrency: int
@@ -179,7 +182,8 @@ class Consumer:
         self.report = BatchReport()
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Consume until ``stop`` is set (or, with ``once`` and ``drain``, until done), then finish or give back within the grace."""
+        """Consume until ``stop`` is set (or, with ``once`` and ``drain``, until done), then finish or give back
+        within the grace."""
         keeping = asyncio.create_task(self._keeper.run())
         try:
             await self._consume(stop)

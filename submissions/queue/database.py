@@ -1,7 +1,7 @@
 """The queue in the database: one table, leases with tokens, the database's clock.
 
-PostgreSQL hands each claimer other rows by SKIP LOCKED; SQLite has one writer at a time, and an immediate transaction makes the
-claim one step.
+PostgreSQL hands each claimer other rows by SKIP LOCKED; SQLite has one writer at a time, and an immediate transaction
+makes the claim one step.
 """
 
 from __future__ import annotations
@@ -193,5 +193,6 @@ class DatabaseQueue(Queue):
 
 
 def get_queue(env: WorkerEnv) -> DatabaseQueue:
-    """Return the queue of an environment; it lives in the environment's database, so that sending joins its transactions."""
+    """Return the queue of an environment; it lives in the environment's database, so that sending joins its
+    transactions."""
     return DatabaseQueue(env.database)

@@ -1,7 +1,7 @@
 """Keep the leases of the messages that this process is working on, and stop the work of a lease that is lost.
 
-A worker that cannot renew must stop before its lease ends, by its own monotonic clock: the time of the last renewal that
-succeeded, counted from before it was asked for, plus the lease, less a margin.
+A worker that cannot renew must stop before its lease ends, by its own monotonic clock: the time of the last renewal
+that succeeded, counted from before it was asked for, plus the lease, less a margin.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ class LeaseKeeper:
 
     @contextmanager
     def holding(self, message: Message, queue: Queue, received_at: float) -> Iterator[_Held]:
-        """Renew the lease of ``message`` while the body runs in the current task; cancel that task if the lease is lost."""
+        """Renew the lease of ``message`` while the body runs in the current task; cancel that task if the lease is
+        lost."""
         task = asyncio.current_task()
         if task is None:
             raise RuntimeError("a lease is held by a task")

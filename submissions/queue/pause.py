@@ -1,4 +1,5 @@
-"""A pause of one environment's queue: who, why, until when. It is an entry with an expiry, so it always ends by itself."""
+"""A pause of one environment's queue: who, why, until when. It is an entry with an expiry, so it always ends by
+itself."""
 
 from __future__ import annotations
 

@@ -46,6 +46,22 @@ class KVEntryQuerySet(models.QuerySet[EntryT]):
         return super().update(**columns)
 
 
+class KVEntryManager(models.Manager[EntryT]):
+    """The manager of one table of entries; each concrete model names its own, so that its rows are typed."""
+
+    def get_queryset(self) -> KVEntryQuerySet[EntryT]:
+        """Return all entries, guarded."""
+        return KVEntryQuerySet(self.model, using=self._db)
+
+    def using(self, alias: str | None) -> KVEntryQuerySet[EntryT]:
+        """Return all entries of one database."""
+        return self.get_queryset().using(alias)
+
+    def live(self) -> KVEntryQuerySet[EntryT]:
+        """Return the entries that have not expired."""
+        return self.get_queryset().live()
+
+
 class AbstractKVEntry(models.Model):
     """A key, its JSON value, its metadata, a version that every write raises, and a time of expiry.
 
@@ -63,7 +79,7 @@ class AbstractKVEntry(models.Model):
     created_at = models.DateTimeField(db_default=Now())
     updated_at = models.DateTimeField(db_default=Now())
 
-    objects = KVEntryQuerySet.as_manager()
+    objects: ClassVar[KVEntryManager[Any]] = KVEntryManager()
 
     class Meta:
         abstract = True
@@ -99,6 +115,8 @@ class AbstractKVEntry(models.Model):
 
 class KVEntry(AbstractKVEntry):
     """Whatever has no table of its own: health of repositories, external scans, heartbeats, pauses."""
+
+    objects: ClassVar[KVEntryManager[KVEntry]] = KVEntryManager()
 
     class Meta(AbstractKVEntry.Meta):
         verbose_name = "KV entry"

@@ -6,32 +6,36 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
-    dependencies = [
-    ]
+    dependencies = []
 
     operations = [
         migrations.CreateModel(
-            name='KVEntry',
+            name="KVEntry",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('namespace', models.CharField(max_length=64)),
-                ('key', vskill.kv.fields.KeyField(max_length=512)),
-                ('value', models.TextField()),
-                ('metadata', models.TextField(default='{}')),
-                ('version', models.BigIntegerField(default=1)),
-                ('expires_at', models.DateTimeField(blank=True, null=True)),
-                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
-                ('updated_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("namespace", models.CharField(max_length=64)),
+                ("key", vskill.kv.fields.KeyField(max_length=512)),
+                ("value", models.TextField()),
+                ("metadata", models.TextField(default="{}")),
+                ("version", models.BigIntegerField(default=1)),
+                ("expires_at", models.DateTimeField(blank=True, null=True)),
+                ("created_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                ("updated_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
             ],
             options={
-                'verbose_name': 'KV entry',
-                'verbose_name_plural': 'KV entries',
-                'abstract': False,
-                'indexes': [models.Index(condition=models.Q(('expires_at__isnull', False)), fields=['namespace', 'expires_at'], name='kv_kventry_e')],
-                'constraints': [models.UniqueConstraint(fields=('namespace', 'key'), name='kv_kventry_key')],
+                "verbose_name": "KV entry",
+                "verbose_name_plural": "KV entries",
+                "abstract": False,
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("expires_at__isnull", False)),
+                        fields=["namespace", "expires_at"],
+                        name="kv_kventry_e",
+                    )
+                ],
+                "constraints": [models.UniqueConstraint(fields=("namespace", "key"), name="kv_kventry_key")],
             },
         ),
     ]

@@ -1,0 +1,145 @@
+"""The API of the submissions: submit a repository, ask about a submission."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django.http import HttpRequest, JsonResponse
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_http_methods
+
+from submissions.intake import Accepted, IntakeBusy, NoSkillFound, Outcome, submit
+from submissions.presentation import as_json, transition_as_json
+from submissions.source.errors import InvalidRepositoryURL, SourceError
+from submissions.store import SubmissionNotFound, get_submission, get_submission_index, history
+from vskill.environments import WorkerEnv
+from vskill.errors import VskillError
+from vskill.kv.threads import readers
+from vskill.worker_context import require_worker_env
+
+MAX_BODY = 64 * 1024
+
+
+def _error(error: VskillError, status: int) -> JsonResponse:
+    response = JsonResponse({"error": error.code, "message": str(error)}, status=status)
+    if status == 503:
+        response["Retry-After"] = "10"
+    return response
+
+
+def _bad_request(message: str) -> JsonResponse:
+    return JsonResponse({"error": "bad_request", "message": f"{message} Nothing was submitted."}, status=400)
+
+
+# csrf_exempt: the API reads no cookie, so a browser cannot be made to submit in somebody's name.
+@csrf_exempt
+@require_http_methods(["GET", "HEAD", "POST"])
+async def submissions(request: HttpRequest) -> JsonResponse:
+    """List the newest submissions, or submit a repository."""
+    return await _create(request) if request.method == "POST" else await _list(request)
+
+
+async def _list(request: HttpRequest) -> JsonResponse:
+    env = require_worker_env()
+    entries = await readers.run(get_submission_index, env, repo_url=request.GET.get("repoUrl", ""))
+    items = [
+        {
+            "id": entry.submission_id,
+            "state": entry.state,
+            "repoUrl": entry.repo_url,
+            "skillName": entry.skill_name,
+            "skillPath": entry.skill_path,
+        }
+        for entry in entries
+    ]
+    return JsonResponse({"items": items})
+
+
+async def _create(request: HttpRequest) -> JsonResponse:
+    """Submit every skill of ``repoUrl``, or the one that ``skillPath`` or ``skillName`` names.
+
+    202 when something was accepted, with its true state; 200 when all of it was known already; 4xx with the reason
+    otherwise.
+    """
+    env = require_worker_env()
+    if len(request.body) > MAX_BODY:
+        return _bad_request(f"The body is larger than {MAX_BODY // 1024} KiB.")
+    try:
+        body = json.loads(request.body)
+    except (ValueError, RecursionError):
+        return _bad_request("The body is not JSON.")
+    if not isinstance(body, dict):
+        return _bad_request("The body is not an object.")
+    fields: dict[str, str] = {}
+    for name in ("repoUrl", "skillPath", "skillName"):
+        value = body.get(name) or ""
+        if not isinstance(value, str):
+            return _bad_request(f"{name!r} is not a text.")
+        fields[name] = value
+    if not fields["repoUrl"]:
+        return _bad_request("'repoUrl' is missing: the address of a git repository.")
+    try:
+        discovery, answers = await submit(
+            env, fields["repoUrl"], path=fields["skillPath"], name=fields["skillName"], source="api", actor="api"
+        )
+    except InvalidRepositoryURL as error:
+        return _error(error, 400)
+    except IntakeBusy as error:
+        return _error(error, 503)
+    except SourceError as error:
+        return _error(error, 503 if error.transient else 422)
+    except NoSkillFound as error:
+        return _error(error, 422)
+    return _answer(env, discovery.commit_sha, answers)
+
+
+def _answer(env: WorkerEnv, commit_sha: str, answers: list[Accepted]) -> JsonResponse:
+    items = [_accepted(env, answer) for answer in answers]
+    outcomes = {answer.outcome for answer in answers}
+    body: dict[str, Any] = {"commitSha": commit_sha, "submissions": items}
+    if len(items) == 1:
+        body |= items[0]
+    else:
+        # A client that knows one submission a call follows the first that was accepted.
+        created = [item for item in items if item["outcome"] == Outcome.CREATED]
+        body |= {key: (created or items)[0].get(key) for key in ("id", "state", "statusUrl")}
+    if Outcome.CREATED in outcomes:
+        return JsonResponse(body, status=202)
+    if outcomes == {Outcome.INVALID}:
+        reasons = "; ".join(f"{answer.skill.path or '.'}: {answer.reason}" for answer in answers)
+        message = f"No skill of that repository can be checked: {reasons} Nothing was submitted."
+        return JsonResponse({**body, "error": "invalid_skill", "message": message}, status=422)
+    return JsonResponse(body)
+
+
+def _accepted(env: WorkerEnv, answer: Accepted) -> dict[str, Any]:
+    item: dict[str, Any] = {
+        "outcome": answer.outcome,
+        "skillName": answer.skill.name,
+        "skillPath": answer.skill.path,
+        "reason": answer.reason,
+    }
+    if answer.submission is not None:
+        item |= as_json(env, answer.submission)
+    if answer.outcome is Outcome.DUPLICATE and answer.submission is not None:
+        item |= {"duplicate": True, "submissionId": answer.submission.id}
+    if answer.outcome is Outcome.ALREADY_VERIFIED:
+        item["alreadyVerified"] = True
+    if answer.outcome is Outcome.BLOCKED:
+        item["blocked"] = True
+    return item
+
+
+@require_http_methods(["GET", "HEAD"])
+async def submission(_request: HttpRequest, submission_id: str) -> JsonResponse:
+    """Return one submission with its steps."""
+    env = require_worker_env()
+    try:
+        found = await get_submission(env, submission_id)
+    except SubmissionNotFound as error:
+        return _error(error, 404)
+    steps = await readers.run(history, env, submission_id)
+    response = JsonResponse({**as_json(env, found), "history": [transition_as_json(step) for step in steps]})
+    response["Cache-Control"] = "no-store"
+    return response

@@ -1,0 +1,90 @@
+"""Run a consumer of the submission queue."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+from typing import Any, ClassVar
+
+from asgiref.sync import async_to_sync
+from django.conf import settings
+from django.core.management.base import CommandParser
+
+from submissions.pipeline import make_handlers
+from submissions.queue.consumer import Consumer, ConsumerOptions
+from vskill.environments import WorkerEnv
+from vskill.heartbeat import heartbeat, process_name
+from vskill.management.environment_command import EnvironmentCommand
+
+logger = logging.getLogger(__name__)
+
+
+class Command(EnvironmentCommand):
+    """Take submissions from the queue and verify them until told to stop."""
+
+    all_by_default: ClassVar[bool] = True
+    help = (
+        "Take submissions from the queue and verify them. Several of these may run. SIGTERM or Ctrl-C: take "
+        "nothing new, finish or give back what is in work, and exit 0; a second signal exits at once and the leases bring the work back."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Add the arguments."""
+        super().add_arguments(parser)
+        parser.add_argument(
+            "--max-batch-size",
+            type=int,
+            default=settings.QUEUE_MAX_BATCH_SIZE,
+            help="messages of a batch (default %(default)s)",
+        )
+        parser.add_argument(
+            "--max-concurrency",
+            type=int,
+            default=settings.QUEUE_MAX_CONCURRENCY,
+            help="batches in flight at once (default %(default)s)",
+        )
+        parser.add_argument(
+            "--once", action="store_true", help="take one batch of each environment, handle it, and end"
+        )
+        parser.add_argument(
+            "--drain", action="store_true", help="end when nothing is left, delayed and leased work included"
+        )
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        """Consume until done or told to stop."""
+        consumer_options = ConsumerOptions(
+            max_batch_size=max(1, options["max_batch_size"]),
+            max_concurrency=max(1, options["max_concurrency"]),
+            worker=process_name(),
+            once=options["once"],
+            drain=options["drain"],
+        )
+        environments = self.selected_environments(options)
+        with self.connections_given_back():
+            ends = async_to_sync(self._consume)(environments, consumer_options)
+        self.stdout.write(f"consumer ended: {ends}")
+
+    async def _consume(self, environments: list[WorkerEnv], options: ConsumerOptions) -> str:
+        stop = asyncio.Event()
+
+        def on_signal() -> None:
+            if stop.is_set():
+                logger.warning("second signal: ending at once; what is in work comes back after its lease")
+                os._exit(1)
+            logger.info("ending: nothing new is taken, what is in work is finished or given back")
+            stop.set()
+
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, on_signal)
+        consumer = Consumer(environments, make_handlers(), options)
+        try:
+            async with heartbeat("consumer", environments):
+                logger.info("consumer of %s is ready", ", ".join(env.name for env in environments))
+                await consumer.run(stop)
+        finally:
+            for number in (signal.SIGTERM, signal.SIGINT):
+                loop.remove_signal_handler(number)
+        return str(consumer.report)

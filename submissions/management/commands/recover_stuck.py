@@ -1,0 +1,122 @@
+"""Put back what stopped moving; meant for cron."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any, ClassVar
+
+from asgiref.sync import async_to_sync
+from django.conf import settings
+from django.core.management.base import CommandParser
+from tqdm import tqdm
+
+from submissions.recovery import RecoveryReport, RecoveryRunning, Result, recover_stuck
+from submissions.states import STUCK_STATES, State
+from vskill.environments import WorkerEnv
+from vskill.management.environment_command import EnvironmentCommand
+from vskill.worker_context import run_with_worker_env
+
+DONE, NOT_RECOVERED, NOT_READ, LOCKED = 0, 2, 3, 4
+
+
+class Command(EnvironmentCommand):
+    """Find submissions whose worker is gone, and put them back into the queue or hand them to a person."""
+
+    all_by_default: ClassVar[bool] = True
+    help = (
+        "Find submissions that stopped moving and put them back; after three recoveries they are held for an operator. "
+        "Exit codes: 0 done or nothing to do, 2 some were not recovered, 3 some entries could not be read, "
+        "4 another run holds the lock (nothing was done). Running it twice, or killing it half-way, changes nothing."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Add the arguments."""
+        super().add_arguments(parser)
+        parser.add_argument("--dry-run", action="store_true", help="say what would be done, and change nothing")
+        parser.add_argument(
+            "--json", action="store_true", dest="as_json", help="print one JSON document an environment"
+        )
+        parser.add_argument("--limit", type=int, help="move at most this many; the rest waits for the next run")
+        parser.add_argument(
+            "--older-than",
+            type=float,
+            metavar="SECONDS",
+            default=settings.STUCK_THRESHOLD_SECONDS,
+            help="how long without a move is stuck (default %(default)g)",
+        )
+        parser.add_argument(
+            "--state", action="append", choices=sorted(STUCK_STATES), help="look at this state only; may be repeated"
+        )
+        parser.add_argument(
+            "--using",
+            choices=["index", "scan"],
+            default="index",
+            help="index: ask the index and read the candidates; scan: read every submission, unreadable ones too",
+        )
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        """Sweep each environment and exit with the gravest code."""
+        code = DONE
+        with self.connections_given_back():
+            for env in self.selected_environments(options):
+                code = max(code, self._sweep(env, options))
+        if code != DONE:
+            sys.exit(code)
+
+    def _sweep(self, env: WorkerEnv, options: Mapping[str, Any]) -> int:
+        bar: tqdm[Any] = tqdm(
+            desc=f"recovering {env.name}",
+            unit="",
+            leave=False,
+            file=sys.stderr,
+            disable=None if not options["as_json"] else True,
+        )
+
+        def progress(done: int, total: int) -> None:
+            bar.total = total
+            bar.update(done - bar.n)
+
+        try:
+            with bar:
+                report: RecoveryReport = async_to_sync(run_with_worker_env)(
+                    env,
+                    recover_stuck,
+                    env,
+                    older_than=timedelta(seconds=options["older_than"]),
+                    states=frozenset(State(name) for name in options["state"]) if options["state"] else STUCK_STATES,
+                    using=options["using"],
+                    limit=options["limit"],
+                    dry_run=options["dry_run"],
+                    progress=progress,
+                )
+        except RecoveryRunning as error:
+            self.stderr.write(str(error))
+            return LOCKED
+        self._print(report, options)
+        if report.counts.failed:
+            return NOT_READ
+        return NOT_RECOVERED if report.count(Result.FAILED) else DONE
+
+    def _print(self, report: RecoveryReport, options: Mapping[str, Any]) -> None:
+        if options["as_json"]:
+            self.stdout.write(json.dumps({**report.as_json(), "dryRun": options["dry_run"]}))
+            return
+        if options["verbosity"] > 1 or options["dry_run"]:
+            for stuck, result, reason in report.results:
+                minutes = stuck.stuck_for / timedelta(minutes=1)
+                line = f"{stuck.id}  {stuck.state}  {minutes:.1f} min  {stuck.skill_name or stuck.repo_url}  {result}"
+                self.stdout.write(f"{line}: {reason}" if reason else line)
+        ends = {result: report.count(result) for result in Result}
+        told = [f"{count} {result.replace('_', ' ')}" for result, count in ends.items() if count]
+        counts = report.counts
+        for name in ("missing", "malformed", "unreadable", "timed_out"):
+            if count := getattr(counts, name):
+                told.append(f"{count} {name.replace('_', ' ')}")
+        if report.left:
+            told.append(f"{report.left} left for the next run")
+        self.stdout.write(f"{report.environment}: {', '.join(told) or 'nothing is stuck'} ({counts.read} read)")
+        for key in report.unreadable[:10]:
+            self.stderr.write(f"could not be read, left as it is: {key}")

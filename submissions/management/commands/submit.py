@@ -1,0 +1,84 @@
+"""Submit the skills of a repository from the command line."""
+
+from __future__ import annotations
+
+import getpass
+import json
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+
+from submissions.intake import Outcome, accept, discover, select
+from submissions.presentation import as_json
+from vskill.environments import WorkerEnv
+from vskill.errors import VskillError
+from vskill.management.environment_command import EnvironmentCommand
+
+
+class Command(EnvironmentCommand):
+    """Fetch a repository, list its skills, and submit them through the same door as the form and the API."""
+
+    help = (
+        "Submit every skill of a git repository, or the one that --path or --name chooses. Verification is done "
+        "by the queue consumer (manage.py consume). Exit code 0: all are accepted or known already; 1: one was "
+        "refused, or nothing was found."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Add the arguments."""
+        super().add_arguments(parser)
+        parser.add_argument("url", help="address of the repository: https://host/owner/name, or owner/name on GitHub")
+        parser.add_argument("--path", default="", help="submit only the skill in this folder of the repository")
+        parser.add_argument("--name", default="", help="submit only the skill of this name")
+        parser.add_argument("--dry-run", action="store_true", help="list what would be submitted, and submit nothing")
+        parser.add_argument(
+            "--json", action="store_true", dest="as_json", help="print one JSON document instead of lines"
+        )
+
+    async def work(self, env: WorkerEnv, options: Mapping[str, Any]) -> None:
+        """Submit in one environment."""
+        try:
+            discovery = select(await discover(env, options["url"]), path=options["path"], name=options["name"])
+            if options["dry_run"]:
+                for skill in discovery.skills:
+                    state = "; ".join(skill.problems) or "would be submitted"
+                    self.stdout.write(f"{skill.name or skill.path or '.'}\t{skill.path or '.'}\t{state}")
+                return
+            paths = [skill.path for skill in discovery.skills]
+            answers = await accept(env, discovery, paths, source="command", actor=getpass.getuser())
+        except VskillError as error:
+            raise CommandError(str(error)) from error
+        if options["as_json"]:
+            items = [
+                {
+                    "skillPath": answer.skill.path,
+                    "skillName": answer.skill.name,
+                    "outcome": answer.outcome,
+                    "reason": answer.reason,
+                    "submission": as_json(env, answer.submission) if answer.submission else None,
+                }
+                for answer in answers
+            ]
+            self.stdout.write(
+                json.dumps({"repoUrl": discovery.repo_url, "commitSha": discovery.commit_sha, "skills": items})
+            )
+        else:
+            self._print(env, answers)
+        if any(answer.submission is None for answer in answers):
+            raise CommandError("Some skills were not submitted; see above for the reasons.")
+
+    def _print(self, env: WorkerEnv, answers: list[Any]) -> None:
+        width = max(len(answer.skill.name or answer.skill.path or ".") for answer in answers)
+        for answer in answers:
+            name = (answer.skill.name or answer.skill.path or ".").ljust(width)
+            if answer.submission is None:
+                self.stdout.write(self.style.ERROR(f"{name}  {answer.outcome}: {answer.reason}"))
+                continue
+            known = "" if answer.outcome is Outcome.CREATED else f" ({answer.outcome.replace('_', ' ')})"
+            self.stdout.write(
+                f"{name}  {answer.submission.state}{known}  {as_json(env, answer.submission)['statusUrl']}"
+            )
+        counted = Counter(answer.outcome for answer in answers)
+        self.stdout.write(", ".join(f"{count} {outcome.replace('_', ' ')}" for outcome, count in counted.items()))

@@ -1,0 +1,192 @@
+"""What pages say about a submission: one wording for the page, the queue and the API."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from django.urls import reverse
+
+from submissions.evidence import all_evidence, findings_of
+from submissions.models import QueueMessage, SubmissionEntry, SubmissionTransition
+from submissions.states import STATES, Group, State
+from submissions.store import Submission, history
+from vskill.environments import WorkerEnv
+from vskill.kv.clock import isoformat, parse_isoformat
+from vskill.kv.threads import readers
+
+GROUP_LABELS = {
+    Group.ACTIVE: "On their way",
+    Group.HELD: "Held for review",
+    Group.PUBLISHED: "Published",
+    Group.REJECTED: "Refused or need changes",
+    Group.BLOCKED: "Blocked",
+}
+_ADVICE = {
+    State.TIER1_FAILED: "Change what the findings name, push it, and submit the repository again.",
+    State.REJECTED: "Read the findings. When they no longer hold, submit the repository again.",
+    State.ON_HOLD: "You need not do anything: an operator of this registry will look at it and approve or refuse it.",
+    State.BLOCKED: "Ask the operators of this registry if you think that the block is a mistake.",
+    State.DEQUEUED: "Submit it again if you still want it to be checked.",
+}
+
+
+def submission_path(submission_id: str) -> str:
+    """Return the address of a submission's page on this server."""
+    return reverse("submissions:submission", args=[submission_id])
+
+
+def skill_path(slug: str) -> str:
+    """Return the address of a published skill's page on this server."""
+    return f"/skills/{slug}"
+
+
+def as_json(env: WorkerEnv, submission: Submission) -> dict[str, Any]:
+    """Return what the API says about a submission."""
+    info = STATES[submission.state]
+    slug = submission.text("slug")
+    return {
+        "id": submission.id,
+        "state": submission.state,
+        "status": info.group,
+        "stateLabel": info.label,
+        "explanation": info.explanation,
+        "reason": submission.text("reason"),
+        "repoUrl": submission.text("repoUrl"),
+        "skillName": submission.text("skillName"),
+        "skillPath": submission.text("skillPath"),
+        "commitSha": submission.text("commitSha") or None,
+        "contentHash": submission.text("contentHash") or None,
+        "verdict": submission.text("verdict") or None,
+        "decision": submission.value.get("decision"),
+        "slug": slug or None,
+        "version": submission.text("version") or None,
+        "skillUrl": f"{env.public_url}{skill_path(slug)}" if slug else None,
+        "statusUrl": f"{env.public_url}{submission_path(submission.id)}",
+        "createdAt": submission.text("createdAt"),
+        "updatedAt": submission.text("updatedAt"),
+    }
+
+
+def transition_as_json(step: SubmissionTransition) -> dict[str, Any]:
+    """Return what the API says about one step."""
+    return {
+        "from": step.from_state or None,
+        "to": step.to_state,
+        "reason": step.reason,
+        "actor": step.actor,
+        "trigger": step.trigger,
+        "at": isoformat(step.created_at),
+    }
+
+
+def timeline(steps: Iterable[SubmissionTransition]) -> list[dict[str, Any]]:
+    """Return the steps as the page shows them, each with the seconds since the one before, never negative."""
+    shown: list[dict[str, Any]] = []
+    previous: datetime | None = None
+    for step in steps:
+        duration = max(0.0, (step.created_at - previous).total_seconds()) if previous is not None else None
+        previous = step.created_at
+        again = step.from_state == step.to_state
+        shown.append(
+            {
+                "from_state": step.from_state,
+                "to_state": step.to_state,
+                "label": "Put back" if again else STATES[State(step.to_state)].label,
+                "reason": step.reason,
+                "actor": step.actor,
+                "at": step.created_at,
+                "duration": duration,
+            }
+        )
+    return shown
+
+
+def queue_place(env: WorkerEnv, submission_id: str) -> dict[str, Any] | None:
+    """Return the place of a submission among those that wait, or ``None`` for one that does not wait.
+
+    The estimate is the median of how long recent ones took from acceptance to a decision times those ahead; unknown
+    without any.
+    """
+    messages = QueueMessage.objects.using(env.database).filter(environment=env.name, parked_at__isnull=True)
+    own = messages.filter(subject=submission_id).first()
+    if own is None:
+        return None
+    ahead = (
+        messages.filter(priority__gt=own.priority).count()
+        + messages.filter(priority=own.priority, id__lt=own.pk).count()
+    )
+    return {"position": ahead + 1, "ahead": ahead, "estimate_seconds": _estimate(env, ahead)}
+
+
+def _estimate(env: WorkerEnv, ahead: int) -> float | None:
+    ended = SubmissionTransition.objects.using(env.database).filter(namespace=env.name, from_state=State.TIER1_SCANNING)
+    recent = list(ended.order_by("-id").values_list("submission_id", flat=True)[:20])
+    begun = SubmissionTransition.objects.using(env.database).filter(
+        namespace=env.name,
+        submission_id__in=recent,
+        to_state__in=[State.TIER1_SCANNING, State.AUTO_APPROVED, State.ON_HOLD],
+    )
+    times: dict[str, list[datetime]] = {}
+    for submission_id, created_at in begun.values_list("submission_id", "created_at"):
+        times.setdefault(submission_id, []).append(created_at)
+    spans = sorted((max(each) - min(each)).total_seconds() for each in times.values() if len(each) > 1)
+    if not spans:
+        return None
+    return round(spans[len(spans) // 2] * (ahead + 1), 1)
+
+
+async def submission_page(env: WorkerEnv, submission: Submission) -> dict[str, Any]:
+    """Return the context of a submission's page."""
+    info = STATES[submission.state]
+    steps, place = await readers.run(_steps_and_place, env, submission)
+    decision = submission.value.get("decision")
+    evidence = await all_evidence(env, submission.id) if isinstance(decision, dict) else []
+    slug = submission.text("slug")
+    return {
+        "submission": {
+            "id": submission.id,
+            "state": submission.state,
+            "state_label": info.label,
+            "state_explanation": info.explanation,
+            "group": info.group,
+            "repo_url": submission.text("repoUrl"),
+            "skill_name": submission.text("skillName"),
+            "skill_path": submission.text("skillPath"),
+            "commit_sha": submission.text("commitSha"),
+            "content_hash": submission.text("contentHash"),
+            "created_at": parse_isoformat(submission.value.get("createdAt")),
+            "updated_at": parse_isoformat(submission.value.get("updatedAt")),
+            "reason": submission.text("reason"),
+            "advice": _ADVICE.get(submission.state, ""),
+        },
+        "timeline": timeline(steps),
+        "queue": place,
+        "decision": {**decision, "findings": findings_of(evidence)} if isinstance(decision, dict) else None,
+        "skill_url": skill_path(slug) if slug and submission.state is State.PUBLISHED else None,
+        "is_final": info.group is not Group.ACTIVE and submission.state is not State.RESCAN_REQUIRED,
+    }
+
+
+def _steps_and_place(
+    env: WorkerEnv, submission: Submission
+) -> tuple[list[SubmissionTransition], dict[str, Any] | None]:
+    return history(env, submission.id), queue_place(env, submission.id)
+
+
+def listed(entry: SubmissionEntry) -> dict[str, Any]:
+    """Return what a list shows of a submission, from its indexed columns."""
+    info = STATES[State(entry.state)]
+    return {
+        "id": entry.submission_id,
+        "skill_name": entry.skill_name,
+        "skill_path": entry.skill_path,
+        "repo_url": entry.repo_url,
+        "state": entry.state,
+        "state_label": info.label,
+        "group": info.group,
+        "created_at": entry.submitted_at,
+        "updated_at": entry.state_at,
+        "href": submission_path(entry.submission_id),
+    }

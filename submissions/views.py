@@ -1,0 +1,185 @@
+"""The pages of the submissions: submit, follow one, and the public queue."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode
+
+from django.core.exceptions import BadRequest
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_safe
+
+from submissions.forms import RepositoryForm
+from submissions.intake import (
+    Accepted,
+    Discovery,
+    DiscoveryExpired,
+    Outcome,
+    accept,
+    discover,
+    identity_of,
+    read_discovery,
+    sign_discovery,
+)
+from submissions.models import SubmissionEntry
+from submissions.presentation import GROUP_LABELS, listed, skill_path, submission_page, submission_path
+from submissions.queue.pause import get_pause
+from submissions.states import ACTIVE_STATES, STATES, Group, State
+from submissions.store import SubmissionNotFound, count_states, get_submission, get_submission_index
+from vskill.environments import WorkerEnv
+from vskill.errors import VskillError
+from vskill.heartbeat import living
+from vskill.kv.threads import readers
+from vskill.worker_context import require_worker_env
+
+MAX_PICKED = 200
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+async def submit(request: HttpRequest) -> HttpResponse:
+    """Ask for an address, list the skills it holds, and submit those that are picked."""
+    env = require_worker_env()
+    if request.method != "POST":
+        url = request.GET.get("repository_url", "")
+        return render(request, "submissions/submit.html", {"form": RepositoryForm(initial={"repository_url": url})})
+    if "token" in request.POST:
+        return await _submit_picked(request, env)
+    form = RepositoryForm(request.POST)
+    if not form.is_valid():
+        return render(request, "submissions/submit.html", {"form": form}, status=400)
+    try:
+        discovery = await discover(env, form.cleaned_data["repository_url"])
+    except VskillError as error:
+        form.add_error("repository_url", str(error))
+        return render(request, "submissions/submit.html", {"form": form}, status=422)
+    return await _choices(request, env, discovery, form)
+
+
+async def _choices(
+    request: HttpRequest, env: WorkerEnv, discovery: Discovery, form: RepositoryForm, status: int = 200
+) -> HttpResponse:
+    return render(
+        request,
+        "submissions/submit.html",
+        {
+            "form": form,
+            "repository": {"url": discovery.repo_url, "commit_sha": discovery.commit_sha},
+            "found": await readers.run(_found, env, discovery),
+            "token": sign_discovery(discovery),
+        },
+        status=status,
+    )
+
+
+def _found(env: WorkerEnv, discovery: Discovery) -> list[dict[str, Any]]:
+    """Return each skill of a discovery with the status of its newest submission."""
+    identities = {identity_of(discovery.repo_url, skill.path): skill for skill in discovery.skills}
+    rows = SubmissionEntry.objects.using(env.database).live()
+    rows = rows.filter(namespace=env.name, identity__in=list(identities)).order_by("submitted_at", "id")
+    newest = {entry.identity: entry for entry in rows}
+    found: list[dict[str, Any]] = []
+    for identity, skill in identities.items():
+        entry = newest.get(identity)
+        info = STATES[State(entry.state)] if entry is not None else None
+        status = "new" if info is None else "pending" if info.group is Group.ACTIVE else str(info.group)
+        found.append(
+            {
+                "path": skill.path,
+                "name": skill.name,
+                "description": skill.description,
+                "problems": skill.problems,
+                "status": status,
+                "status_label": "" if info is None else info.label,
+                "href": submission_path(entry.submission_id) if entry is not None else "",
+                "selectable": not skill.problems and status not in ("pending", "held", "blocked"),
+                "checked": not skill.problems and status == "new",
+            }
+        )
+    return found
+
+
+async def _submit_picked(request: HttpRequest, env: WorkerEnv) -> HttpResponse:
+    form = RepositoryForm(request.POST)
+    try:
+        discovery = read_discovery(request.POST["token"])
+    except DiscoveryExpired as error:
+        form.add_error(None, str(error))
+        return render(request, "submissions/submit.html", {"form": form}, status=400)
+    paths = request.POST.getlist("paths")
+    if len(paths) > MAX_PICKED:
+        raise BadRequest(f"At most {MAX_PICKED} skills are submitted at once. Nothing was submitted.")
+    answers = await accept(env, discovery, paths, source="form", actor="visitor")
+    if not answers:
+        form.add_error(None, "Pick at least one skill. Nothing was submitted.")
+        return await _choices(request, env, discovery, form, status=400)
+    if refused := [answer for answer in answers if answer.submission is None]:
+        for answer in refused:
+            form.add_error(None, _refusal(answer))
+        return await _choices(request, env, discovery, form, status=422)
+    if len(answers) == 1 and (only := answers[0].submission) is not None:
+        if answers[0].outcome is Outcome.ALREADY_VERIFIED and (slug := only.text("slug")):
+            return redirect(skill_path(slug))
+        return redirect("submissions:submission", only.id)
+    return redirect(f"{reverse('submissions:queue')}?{urlencode({'repository': discovery.repo_url})}")
+
+
+def _refusal(answer: Accepted) -> str:
+    name = answer.skill.name or answer.skill.path
+    if answer.outcome is Outcome.BLOCKED:
+        return f"{name}: this source is on the block list of this registry ({answer.reason}). It was not submitted."
+    return f"{name}: {answer.reason} It was not submitted."
+
+
+@require_safe
+async def submission(request: HttpRequest, submission_id: str) -> HttpResponse:
+    """Show where one submission stands; ``?fragment=1`` gives the part that renews itself."""
+    env = require_worker_env()
+    try:
+        found = await get_submission(env, submission_id)
+    except SubmissionNotFound as error:
+        raise Http404(str(error)) from error
+    fragment = "fragment" in request.GET
+    template = "submissions/_submission_live.html" if fragment else "submissions/submission.html"
+    response = render(request, template, await submission_page(env, found))
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+@require_safe
+async def queue(request: HttpRequest) -> HttpResponse:
+    """Show what waits and how much was decided; ``?repository=`` shows one repository, ``?fragment=1`` the part that
+    renews itself."""
+    env = require_worker_env()
+    repository = request.GET.get("repository", "")
+    states, entries = await readers.run(_queue_rows, env, repository)
+    counts = dict.fromkeys(GROUP_LABELS, 0)
+    for state, count in states.items():
+        counts[STATES[state].group] += count
+    template = "submissions/_queue_live.html" if "fragment" in request.GET else "submissions/queue.html"
+    pause = await get_pause(env)
+    response = render(
+        request,
+        template,
+        {
+            "counts": [
+                {"group": group, "label": label, "count": counts[group]} for group, label in GROUP_LABELS.items()
+            ],
+            "as_of": timezone.now(),
+            "waiting": [listed(entry) for entry in entries],
+            "repository": repository,
+            "paused": {"until": pause.until, "reason": pause.why} if pause is not None else None,
+            "stale_consumer": not await living(env, "consumer"),
+        },
+    )
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+def _queue_rows(env: WorkerEnv, repository: str) -> tuple[dict[State, int], list[SubmissionEntry]]:
+    if repository:
+        return count_states(env), get_submission_index(env, repo_url=repository, limit=MAX_PICKED)
+    waiting = get_submission_index(env, states=ACTIVE_STATES, limit=100)
+    return count_states(env), list(reversed(waiting))

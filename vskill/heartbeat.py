@@ -1,0 +1,77 @@
+"""Signs of life: each process of a role writes an entry that expires soon after the process dies."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import socket
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from typing import Any, Final
+
+from django.db import DatabaseError
+
+from vskill.environments import WorkerEnv
+from vskill.errors import VskillError
+from vskill.kv.models import KVEntry
+from vskill.kv.namespace import KVNamespace
+
+logger = logging.getLogger(__name__)
+
+INTERVAL: Final = 5.0
+TTL: Final = timedelta(seconds=20)
+
+
+def _prefix(role: str) -> str:
+    return f"heartbeat:{role}:"
+
+
+def process_name() -> str:
+    """Return the name of this process: host and process id."""
+    return f"{socket.gethostname()}:{os.getpid()}"
+
+
+@asynccontextmanager
+async def heartbeat(role: str, environments: Iterable[WorkerEnv]) -> AsyncIterator[None]:
+    """Show in each environment that a process of ``role`` lives, while the body runs."""
+    served = list(environments)
+    await _beat(role, served)
+    beating = asyncio.create_task(_beat_for_ever(role, served))
+    try:
+        yield
+    finally:
+        beating.cancel()
+        await asyncio.wait([beating])
+        for env in served:
+            with contextlib.suppress(DatabaseError, VskillError):
+                await KVNamespace(KVEntry, env).delete(_prefix(role) + process_name())
+
+
+async def _beat_for_ever(role: str, environments: list[WorkerEnv]) -> None:
+    while True:
+        await asyncio.sleep(INTERVAL)
+        await _beat(role, environments)
+
+
+async def _beat(role: str, environments: list[WorkerEnv]) -> None:
+    for env in environments:
+        try:
+            await KVNamespace(KVEntry, env).put(_prefix(role) + process_name(), {"role": role}, ttl=TTL)
+        except (DatabaseError, VskillError) as error:
+            # The next beat tries again; a process that cannot write for longer does look dead, and should.
+            logger.warning("no sign of life could be written in %s: %s", env.name, error)
+
+
+async def living(env: WorkerEnv, role: str) -> list[str]:
+    """Return the names of the processes of ``role`` that live."""
+    prefix = _prefix(role)
+    return [key.removeprefix(prefix) async for key in KVNamespace(KVEntry, env).list_all(prefix)]
+
+
+async def health(env: WorkerEnv, roles: Iterable[str]) -> dict[str, Any]:
+    """Return, for each role, whether one of its processes lives and which."""
+    found = {role: await living(env, role) for role in roles}
+    return {role: {"alive": bool(names), "processes": names} for role, names in found.items()}

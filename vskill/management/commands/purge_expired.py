@@ -1,0 +1,28 @@
+"""Delete the entries that have expired."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from django.apps import apps
+
+from vskill.environments import WorkerEnv
+from vskill.kv.models import AbstractKVEntry
+from vskill.kv.namespace import KVNamespace
+from vskill.management.environment_command import EnvironmentCommand
+
+
+class Command(EnvironmentCommand):
+    """Delete expired entries of every table; readers do not see them anyway, this only frees their space."""
+
+    all_by_default: ClassVar[bool] = True
+    help = "Delete the entries that have expired. Readers never see an expired entry; this frees its space."
+
+    async def work(self, env: WorkerEnv, options: Mapping[str, Any]) -> None:
+        """Purge one environment."""
+        tables = [model for model in apps.get_models() if issubclass(model, AbstractKVEntry)]
+        purged = {model._meta.verbose_name: await KVNamespace(model, env).purge_expired() for model in tables}
+        if options["verbosity"] > 1 or any(purged.values()):
+            told = ", ".join(f"{count} of {name}" for name, count in purged.items())
+            self.stdout.write(f"{env.name}: expired entries deleted: {told}")

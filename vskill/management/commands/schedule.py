@@ -1,0 +1,67 @@
+"""Run the commands that have to run again and again, for installations without cron."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+from time import monotonic
+from typing import Any, ClassVar
+
+from asgiref.sync import async_to_sync, sync_to_async
+from django.conf import settings
+from django.core.management import call_command
+from django.core.management.base import CommandError
+from django.db import close_old_connections
+
+from vskill.environments import WorkerEnv
+from vskill.heartbeat import heartbeat
+from vskill.management.environment_command import EnvironmentCommand
+
+logger = logging.getLogger(__name__)
+
+
+class Command(EnvironmentCommand):
+    """Start each command of ``VSKILL_SCHEDULE`` by its name when its time has come."""
+
+    all_by_default: ClassVar[bool] = True
+    help = "Run recovery and the other recurring commands until told to stop; a server with cron does not need it."
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        """Schedule until told to stop."""
+        with self.connections_given_back():
+            async_to_sync(self._schedule)(self.selected_environments(options))
+
+    async def _schedule(self, environments: list[WorkerEnv]) -> None:
+        stop = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, stop.set)
+        async with heartbeat("scheduler", environments):
+            due = dict.fromkeys(settings.VSKILL_SCHEDULE, 0.0)
+            while not stop.is_set():
+                for name, interval in settings.VSKILL_SCHEDULE.items():
+                    if monotonic() >= due[name]:
+                        await sync_to_async(run_command, thread_sensitive=False)(name)
+                        due[name] = monotonic() + interval
+                waiting = max(0.0, min(due.values(), default=monotonic() + 60.0) - monotonic())
+                try:
+                    async with asyncio.timeout(waiting):
+                        await stop.wait()
+                except TimeoutError:
+                    continue
+
+
+def run_command(name: str) -> None:
+    """Run one command by its name; what goes wrong is logged, and its next turn comes all the same."""
+    try:
+        call_command(name)
+    except SystemExit as ended:
+        if ended.code:
+            logger.warning("%s ended with code %s", name, ended.code)
+    except CommandError as error:
+        logger.error("%s: %s", name, error)
+    except Exception:
+        logger.exception("%s failed", name)
+    finally:
+        close_old_connections()

@@ -1,0 +1,134 @@
+"""Run the whole product in one process group: web server, consumer and scheduler."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import signal
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+from types import FrameType
+from typing import Any, Final
+
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import connections
+
+from vskill.process_group import ProcessGroup
+
+START_LIMIT: Final = 30.0
+
+
+class Command(BaseCommand):
+    """Start everything, say where it is, and end everything on Ctrl-C."""
+
+    help = (
+        "Run web server, queue consumer and scheduler together, on SQLite unless DATABASE_URL says otherwise. "
+        "The first start makes the tables, an admin with a random password, and loads a demo (DEMO=0 leaves it out)."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Add the arguments."""
+        parser.add_argument("--host", default=settings.HOST, help="address to listen on (HOST, default %(default)s)")
+        parser.add_argument(
+            "--port", type=int, default=settings.PORT, help="port to listen on (PORT, default %(default)s)"
+        )
+        parser.add_argument("--no-demo", action="store_true", help="do not load the demo (as DEMO=0)")
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        """Prepare, start, watch."""
+        call_command("migrate", interactive=False, verbosity=0)
+        password = self._first_admin()
+        address = f"http://{options['host']}:{options['port']}"
+        connections.close_all()
+        group = ProcessGroup(self._commands(options["host"], options["port"]))
+
+        def on_signal(_number: int, _frame: FrameType | None) -> None:
+            group.stop()
+
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, on_signal)
+        group.start()
+        try:
+            self._wait_until_healthy(group, options["port"], options["host"])
+            if not group.stopping:
+                self._welcome(address, password)
+                if settings.DEMO and not options["no_demo"]:
+                    self._load_demo()
+            group.watch()
+        finally:
+            group.end()
+        if group.failed:
+            raise CommandError(group.failed)
+        self.stdout.write("vskill has ended; nothing that was accepted is lost.")
+
+    def _commands(self, host: str, port: int) -> dict[str, list[str]]:
+        manage = [sys.executable, str(settings.BASE_DIR / "manage.py")]
+        web = [sys.executable, "-m", "uvicorn", "vskill.asgi:application", "--host", host, "--port", str(port)]
+        web += ["--lifespan", "off", "--no-server-header", "--log-level", "warning", "--timeout-graceful-shutdown", "5"]
+        return {"web": web, "consumer": [*manage, "consume"], "scheduler": [*manage, "schedule"]}
+
+    def _first_admin(self) -> str | None:
+        """Make the first admin and return the password, or ``None`` where there is an admin already."""
+        users = get_user_model()._default_manager
+        if users.filter(is_superuser=True).exists():
+            return None
+        password = secrets.token_urlsafe(12)
+        users.create_superuser(username="admin", email="", password=password)
+        return password
+
+    def _wait_until_healthy(self, group: ProcessGroup, port: int, host: str) -> None:
+        reached = "127.0.0.1" if host in ("0.0.0.0", "::", "") else host  # noqa: S104 - a comparison, nothing is bound
+        url = f"http://{f'[{reached}]' if ':' in reached else reached}:{port}/healthz"
+        deadline = time.monotonic() + START_LIMIT
+        dead: list[str] = ["web"]
+        while time.monotonic() < deadline and not group.stopping:
+            if (failed := group.ended()) is not None:
+                raise CommandError(f"{failed} ended while starting; see its message above. Is port {port} in use?")
+            try:
+                with urllib.request.urlopen(url, timeout=2) as answer:
+                    if answer.status == 200:
+                        return
+            except urllib.error.HTTPError as error:
+                dead = json.loads(error.read()).get("dead", dead) if error.code == 503 else dead
+            except (OSError, ValueError):
+                pass
+            time.sleep(0.1)
+        if not group.stopping:
+            raise CommandError(f"Not everything came up within {START_LIMIT:g} s: {', '.join(dead)} did not.")
+
+    def _welcome(self, address: str, password: str | None) -> None:
+        write, strong = self.stdout.write, self.style.SUCCESS
+        write("")
+        write(f"  {strong('vskill')} runs at {strong(address)}")
+        write("")
+        if password is not None:
+            write(f"  Admin     {address}/admin/   user {strong('admin')}   password {strong(password)}")
+            write("            shown once; change it there, or with: .venv/bin/python manage.py changepassword admin")
+        else:
+            write(
+                f"  Admin     {address}/admin/   (password forgotten? .venv/bin/python manage.py changepassword admin)"
+            )
+        write(
+            f"  Submit    {address}/submit   or: .venv/bin/python manage.py submit https://github.com/owner/repository"
+        )
+        write(f"  Skills    {address}/skills   and {address}/api/v1/skills")
+        write(f"  Health    {address}/healthz")
+        write(f"  Data      {settings.DATA_DIR}")
+        write("  Ctrl-C ends it; what was accepted is kept.")
+        write("")
+        self.stdout.flush()
+
+    def _load_demo(self) -> None:
+        marker = Path(settings.DATA_DIR) / "demo-loaded"
+        if marker.exists():
+            return
+        call_command("load_demo", stdout=self.stdout)
+        connections.close_all()
+        marker.touch()
+        self.stdout.flush()

@@ -1,0 +1,96 @@
+"""A few child processes that live and end together."""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+logger = logging.getLogger(__name__)
+
+STOP_LIMIT: Final = 30.0
+RESTART_PAUSE: Final = 1.0
+MAX_RESTARTS: Final = 5
+RESTART_WINDOW: Final = 60.0
+_PR_SET_PDEATHSIG: Final = 1
+
+
+def _end_with_parent() -> None:
+    """Ask Linux to end this child when its parent dies, so that even a killed parent leaves no process behind."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+class ProcessGroup:
+    """Named children: started together, started again when one dies, ended together.
+
+    ``stop`` may be called from a signal handler. ``failed`` says why the group gave up, empty while it did not.
+    """
+
+    def __init__(self, commands: Mapping[str, Sequence[str]]) -> None:
+        self._commands = dict(commands)
+        self._children: dict[str, subprocess.Popen[bytes]] = {}
+        self._deaths: list[float] = []
+        self.stopping = False
+        self.failed = ""
+
+    def start(self) -> None:
+        """Start every child."""
+        for name in self._commands:
+            self._start(name)
+
+    def _start(self, name: str) -> None:
+        self._children[name] = subprocess.Popen(
+            self._commands[name],
+            stdin=subprocess.DEVNULL,
+            # This process has one thread, which is what makes code between fork and exec safe.
+            preexec_fn=_end_with_parent if sys.platform == "linux" else None,
+            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        )
+
+    def ended(self) -> str | None:
+        """Return the name of a child that has ended, or ``None`` while all live."""
+        return next((name for name, child in self._children.items() if child.poll() is not None), None)
+
+    def watch(self) -> None:
+        """Wait until told to stop, and start a child again that ends by itself; give up when that happens too often."""
+        while not self.stopping:
+            time.sleep(0.2)
+            name = self.ended()
+            if name is None or self.stopping:
+                continue
+            now = time.monotonic()
+            self._deaths = [moment for moment in self._deaths if now - moment < RESTART_WINDOW] + [now]
+            code = self._children[name].returncode
+            if len(self._deaths) > MAX_RESTARTS:
+                self.failed = f"{name} ended {MAX_RESTARTS} times within a minute (last with code {code}); giving up."
+                return
+            logger.error("%s ended with code %s and is started again", name, code)
+            time.sleep(RESTART_PAUSE)
+            self._start(name)
+
+    def stop(self) -> None:
+        """Pass the order to end on to every child; a second call ends them at once."""
+        number = signal.SIGKILL if self.stopping else signal.SIGTERM
+        self.stopping = True
+        for child in self._children.values():
+            if child.poll() is None:
+                child.send_signal(number)
+
+    def end(self) -> None:
+        """Wait until every child has ended, and kill what does not end in time."""
+        if not self.stopping:
+            self.stop()
+        deadline = time.monotonic() + STOP_LIMIT
+        for name, child in self._children.items():
+            try:
+                child.wait(max(0.1, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                logger.error("%s did not end in time and is killed; its work comes back after its lease", name)
+                child.kill()
+                child.wait()
