@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
-import os
-import signal
 from typing import Any, ClassVar
 
 from asgiref.sync import async_to_sync
@@ -17,6 +14,7 @@ from submissions.queue.consumer import Consumer, ConsumerOptions
 from vskill.environments import WorkerEnv
 from vskill.heartbeat import heartbeat, process_name
 from vskill.management.environment_command import EnvironmentCommand
+from vskill.stop_signals import StopSignals
 
 logger = logging.getLogger(__name__)
 
@@ -26,8 +24,9 @@ class Command(EnvironmentCommand):
 
     all_by_default: ClassVar[bool] = True
     help = (
-        "Take submissions from the queue and verify them. Several of these may run. SIGTERM or Ctrl-C: take "
-        "nothing new, finish or give back what is in work, and exit 0; a second signal exits at once and the leases bring the work back."
+        "Take submissions from the queue and verify them. Several of these may run. SIGTERM or Ctrl-C: take nothing "
+        "new, finish or give back what is in work, and exit 0. A second signal exits at once, and the leases bring "
+        "the work back."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -62,29 +61,14 @@ class Command(EnvironmentCommand):
             drain=options["drain"],
         )
         environments = self.selected_environments(options)
-        with self.connections_given_back():
-            ends = async_to_sync(self._consume)(environments, consumer_options)
+        with self.connections_given_back(), StopSignals() as signals:
+            ends = async_to_sync(self._consume)(environments, consumer_options, signals)
         self.stdout.write(f"consumer ended: {ends}")
 
-    async def _consume(self, environments: list[WorkerEnv], options: ConsumerOptions) -> str:
-        stop = asyncio.Event()
-
-        def on_signal() -> None:
-            if stop.is_set():
-                logger.warning("second signal: ending at once; what is in work comes back after its lease")
-                os._exit(1)
-            logger.info("ending: nothing new is taken, what is in work is finished or given back")
-            stop.set()
-
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, on_signal)
+    async def _consume(self, environments: list[WorkerEnv], options: ConsumerOptions, signals: StopSignals) -> str:
+        stop = signals.event()
         consumer = Consumer(environments, make_handlers(), options)
-        try:
-            async with heartbeat("consumer", environments):
-                logger.info("consumer of %s is ready", ", ".join(env.name for env in environments))
-                await consumer.run(stop)
-        finally:
-            for number in (signal.SIGTERM, signal.SIGINT):
-                loop.remove_signal_handler(number)
+        async with heartbeat("consumer", environments):
+            logger.info("consumer of %s is ready", ", ".join(env.name for env in environments))
+            await consumer.run(stop)
         return str(consumer.report)

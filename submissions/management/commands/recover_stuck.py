@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any, ClassVar
 
-from asgiref.sync import async_to_sync
 from django.conf import settings
 from django.core.management.base import CommandParser
 from tqdm import tqdm
@@ -17,7 +16,6 @@ from submissions.recovery import RecoveryReport, RecoveryRunning, Result, recove
 from submissions.states import STUCK_STATES, State
 from vskill.environments import WorkerEnv
 from vskill.management.environment_command import EnvironmentCommand
-from vskill.worker_context import run_with_worker_env
 
 DONE, NOT_RECOVERED, NOT_READ, LOCKED = 0, 2, 3, 4
 
@@ -81,17 +79,7 @@ class Command(EnvironmentCommand):
 
         try:
             with bar:
-                report: RecoveryReport = async_to_sync(run_with_worker_env)(
-                    env,
-                    recover_stuck,
-                    env,
-                    older_than=timedelta(seconds=options["older_than"]),
-                    states=frozenset(State(name) for name in options["state"]) if options["state"] else STUCK_STATES,
-                    using=options["using"],
-                    limit=options["limit"],
-                    dry_run=options["dry_run"],
-                    progress=progress,
-                )
+                report: RecoveryReport = self.run_in(env, {**options, "progress": progress})
         except RecoveryRunning as error:
             self.stderr.write(str(error))
             return LOCKED
@@ -99,6 +87,18 @@ class Command(EnvironmentCommand):
         if report.counts.failed:
             return NOT_READ
         return NOT_RECOVERED if report.count(Result.FAILED) else DONE
+
+    async def work(self, env: WorkerEnv, options: Mapping[str, Any]) -> RecoveryReport:
+        """Sweep one environment."""
+        return await recover_stuck(
+            env,
+            older_than=timedelta(seconds=options["older_than"]),
+            states=frozenset(State(name) for name in options["state"]) if options["state"] else STUCK_STATES,
+            using=options["using"],
+            limit=options["limit"],
+            dry_run=options["dry_run"],
+            progress=options["progress"],
+        )
 
     def _print(self, report: RecoveryReport, options: Mapping[str, Any]) -> None:
         if options["as_json"]:

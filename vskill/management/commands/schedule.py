@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import signal
 from time import monotonic
 from typing import Any, ClassVar
 
@@ -17,6 +16,7 @@ from django.db import close_old_connections
 from vskill.environments import WorkerEnv
 from vskill.heartbeat import heartbeat
 from vskill.management.environment_command import EnvironmentCommand
+from vskill.stop_signals import StopSignals
 
 logger = logging.getLogger(__name__)
 
@@ -29,14 +29,11 @@ class Command(EnvironmentCommand):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Schedule until told to stop."""
-        with self.connections_given_back():
-            async_to_sync(self._schedule)(self.selected_environments(options))
+        with self.connections_given_back(), StopSignals() as signals:
+            async_to_sync(self._schedule)(self.selected_environments(options), signals)
 
-    async def _schedule(self, environments: list[WorkerEnv]) -> None:
-        stop = asyncio.Event()
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, stop.set)
+    async def _schedule(self, environments: list[WorkerEnv], signals: StopSignals) -> None:
+        stop = signals.event()
         async with heartbeat("scheduler", environments):
             due = dict.fromkeys(settings.VSKILL_SCHEDULE, 0.0)
             while not stop.is_set():
