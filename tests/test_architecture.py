@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -209,6 +210,23 @@ def test_requirements_are_exact_versions() -> None:
         if line and not line.startswith(("#", "-r "))
     ]
     assert [line for line in lines if not re.fullmatch(r"[\w.-]+(\[[\w,]+\])?==[\w.]+", line)] == []
+
+
+def test_the_product_imports_only_what_requirements_install() -> None:
+    provided = packages_distributions()
+    allowed = requirements("requirements.txt")
+    foreign = {
+        (target.split(".")[0], name)
+        for name, module in modules().items()
+        for target in imported_names(module)
+        if target.split(".")[0] not in sys.stdlib_module_names | set(FLOORS)
+    }
+    strays = [
+        f"{name} imports {top}"
+        for top, name in sorted(foreign)
+        if not {distribution.lower().replace("_", "-") for distribution in provided.get(top, [])} & allowed
+    ]
+    assert strays == [], "not in requirements.txt, so not there after `make run`"
 
 
 def test_every_dependency_says_why_it_is_there() -> None:
