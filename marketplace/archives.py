@@ -1,4 +1,4 @@
-"""Archives that are byte for byte the same every time: sorted, fixed times, two modes, no links, SKILL.md at the root."""
+"""Archives that are byte for byte the same every time: sorted, fixed times, two modes, no links, SKILL.md on top."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Archive:
 
 
 def check_path(path: str) -> str:
-    """Return ``path``; raise ``ArchiveError`` for one that leads out of the folder or that some system reads differently."""
+    """Return ``path``; raise ``ArchiveError`` for one that leads out of the folder or is read in two ways."""
     parts = path.split("/")
     if not path or any(part in ("", ".", "..") for part in parts) or "\\" in path:
         raise ArchiveError(f"{path!r} is not a path inside the skill. Rename the file.")

@@ -1,4 +1,4 @@
-"""The block list: repositories, owners and contents that are not published. Never bare names, which belong to everybody."""
+"""The block list: repositories, owners and contents that are not published. Never bare names, which many may use."""
 
 from __future__ import annotations
 
@@ -122,7 +122,10 @@ def remove_block(env: WorkerEnv, kind: BlockKind, value: str, *, actor: str, rea
 
 
 def is_blocked(env: WorkerEnv, repo_url: str, content_hash: str = "") -> Block | None:
-    """Return the entry that forbids a repository or a content, or ``None``; raise ``EntryUnavailable`` where it cannot be read."""
+    """Return the entry that forbids a repository or a content, or ``None``.
+
+    Raises ``EntryUnavailable`` where that cannot be read: nothing is published on the strength of a failed look.
+    """
     keys = [block_key(BlockKind.REPO, repo_url), block_key(BlockKind.OWNER, publisher_of(repo_url).identity)]
     if content_hash:
         keys.append(block_key(BlockKind.CONTENT, content_hash))

@@ -100,7 +100,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class EnumeratedSkills:
-    """The skills that are published, and how the read of every entry ended; ``counts`` leaves out no key but aliases."""
+    """The skills that are published, and how the read of every entry ended; ``counts`` leaves out only aliases."""
 
     skills: tuple[SkillRecord, ...]
     counts: ReadCounts
@@ -109,8 +109,8 @@ class EnumeratedSkills:
 async def enumerate_published_skills(env: WorkerEnv) -> EnumeratedSkills:
     """Return every skill that is published and shown, read from its entry and from no index.
 
-    Aliases are left out by their key, before anything is read. The rest is read concurrently, each entry by itself: one that is
-    malformed, unreadable or gone meanwhile is skipped and counted.
+    Aliases are left out by their key, before anything is read. The rest is read concurrently, each entry by itself:
+    one that is malformed, unreadable or gone meanwhile is skipped and counted.
     """
     namespace = skill_namespace(env)
     skills: list[SkillRecord] = []

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.db import models
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from vskill.kv.codec import decode, encode
 
+if TYPE_CHECKING:
+    _TextField = models.TextField[Any, Any]
+else:
+    # Django's own fields take no type arguments when the program runs.
+    _TextField = models.TextField
 
-class JSONTextField(models.TextField):
+
+class JSONTextField(_TextField):
     """Hold JSON as ASCII text.
 
-    PostgreSQL's jsonb refuses NUL and lone surrogates, and excerpts of hostile files have both; escaped in a text they are kept
-    on every database.
+    PostgreSQL's jsonb refuses NUL and lone surrogates, and excerpts of hostile files have both; escaped in a text
+    they are kept on every database.
     """
 
     def from_db_value(self, value: str | None, _expression: Any, _connection: BaseDatabaseWrapper) -> Any:

@@ -40,7 +40,7 @@ _ROW_FACETS: Final = {"tag": SkillFacet.TAG, "capability": SkillFacet.CAPABILITY
 
 @dataclass(frozen=True)
 class SkillFilters:
-    """What a list is narrowed to; an empty filter is none. ``prefix`` is the beginning of a slug, ``publisher`` a handle."""
+    """What a list is narrowed to; an empty filter is none. ``prefix`` begins a slug, ``publisher`` is a handle."""
 
     query: str = ""
     publisher: str = ""
@@ -53,7 +53,7 @@ class SkillFilters:
 
 @dataclass(frozen=True)
 class SkillPage:
-    """A page of a list; ``next_cursor`` is ``None`` on the last one, ``total`` is counted only where it was asked for."""
+    """A page of a list; ``next_cursor`` is ``None`` on the last one, ``total`` is counted only where asked for."""
 
     skills: tuple[SkillEntry, ...]
     next_cursor: str | None
@@ -79,7 +79,7 @@ def filtered_skills(env: WorkerEnv, filters: SkillFilters) -> QuerySet[SkillEntr
 
 def list_skills(
     env: WorkerEnv,
-    filters: SkillFilters = SkillFilters(),  # noqa: B008 - frozen
+    filters: SkillFilters = SkillFilters(),
     *,
     sort: str = "",
     limit: int = 25,
@@ -105,7 +105,7 @@ def list_skills(
 
 async def get_published_skills_list(
     env: WorkerEnv,
-    filters: SkillFilters = SkillFilters(),  # noqa: B008 - frozen
+    filters: SkillFilters = SkillFilters(),
     *,
     sort: str = "",
     limit: int = 25,
@@ -114,8 +114,9 @@ async def get_published_skills_list(
 ) -> SkillPage:
     """Return one page of the skills that are shown and have a version, by queries over indexed columns.
 
-    ``sort`` is a key of ``SORTS`` (default newest, or relevance for a query). The cursor continues after the last skill of the page
-    before it, so that what is published meanwhile neither repeats nor hides another. Raises ``InvalidListing``.
+    ``sort`` is a key of ``SORTS`` (default newest, or relevance for a query). The cursor continues after the last
+    skill of the page before it, so that what is published meanwhile neither repeats nor hides another. Raises
+    ``InvalidListing``.
     """
     return await sync_to_async(list_skills)(env, filters, sort=sort, limit=limit, cursor=cursor, count=count)
 
@@ -137,9 +138,9 @@ def facet_counts(env: WorkerEnv, filters: SkillFilters) -> dict[str, list[tuple[
 
 async def get_skill_facets(
     env: WorkerEnv,
-    filters: SkillFilters = SkillFilters(),  # noqa: B008 - frozen
+    filters: SkillFilters = SkillFilters(),
 ) -> dict[str, list[tuple[str, int]]]:
-    """Return the values of each facet (verdict, publisher, license, tag, capability) with how many skills choosing it would give.
+    """Return the values of each facet (verdict, publisher, license, tag, capability) with the size of their lists.
 
     The counts of one facet follow the filters of the others and not its own.
     """

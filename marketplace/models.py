@@ -20,10 +20,10 @@ ALIAS_PREFIX = "skill:alias:"
 
 
 class SkillEntry(AbstractKVEntry):
-    """A published skill, ``skill:{slug}``, or the name it once had, ``skill:alias:{old}`` (whose typed columns are empty).
+    """A published skill, ``skill:{slug}``, or the name it once had, ``skill:alias:{old}``.
 
-    Its versions point at the row, which keeps its number when the skill is renamed. ``downloads`` stands by itself: it is counted
-    in the database and belongs to no value.
+    The typed columns of an alias are empty. Its versions point at the row, which keeps its number when the skill is
+    renamed. ``downloads`` stands by itself: it is counted in the database and belongs to no value.
     """
 
     projected_columns: ClassVar[tuple[str, ...]] = (
@@ -85,7 +85,7 @@ class SkillEntry(AbstractKVEntry):
     @property
     def is_alias(self) -> bool:
         """Return whether the row is the former name of a skill."""
-        return self.key.startswith(ALIAS_PREFIX)
+        return str(self.key).startswith(ALIAS_PREFIX)
 
     @property
     def record(self) -> SkillRecord:
@@ -139,8 +139,9 @@ class SkillEntry(AbstractKVEntry):
 class SkillVersion(models.Model):
     """A version as it was verified: never changed but for its marks of yank and quarantine.
 
-    ``manifest`` lists its files (``path``, ``size``, ``sha256``, ``executable``); ``findings`` and ``engines`` are the scan, copied
-    in because evidence must outlive its submission. ``ordinal`` counts the versions of one skill in the order of publication.
+    ``manifest`` lists its files (``path``, ``size``, ``sha256``, ``executable``); ``findings`` and ``engines`` are
+    the scan, copied in because evidence must outlive its submission. ``ordinal`` counts the versions of one skill in
+    the order of publication.
     """
 
     namespace = models.CharField(max_length=64)
@@ -225,7 +226,7 @@ class SearchToken(models.Model):
         ]
 
     def __str__(self) -> str:
-        return self.token
+        return str(self.token)
 
 
 class SkillFacet(models.Model):

@@ -37,7 +37,7 @@ class ReasonMissing(MarketplaceError):
 
 
 def yank_version(env: WorkerEnv, slug: str, version: str, *, actor: str, reason: str) -> SkillRecord:
-    """Hide one version; who asks for it by its number still gets it, with a warning. ``latest`` moves to the next one."""
+    """Hide one version; who asks for it by its number still gets it, with a warning. ``latest`` moves on."""
     _require(reason)
     now = database_now(env.database)
     return _mark(env, slug, version, "yanked", actor, reason, yanked_at=now, yank_reason=reason)

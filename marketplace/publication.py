@@ -1,4 +1,4 @@
-"""Publish a skill: one transaction for the skill, its version, its archives' digests, its search rows and its history."""
+"""Publish a skill: one transaction for the skill, its version, its archives, its search rows and its history."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ class PublishedFile:
 class Publication:
     """What a submission hands over once it has passed.
 
-    ``root`` is the directory that holds the files; each is read from there and must be what ``files`` says. ``findings``,
-    ``engines`` (name, version, status) and ``capabilities`` are copied into the version as they are.
+    ``root`` is the directory that holds the files; each is read from there and must be what ``files`` says.
+    ``findings``, ``engines`` (name, version, status) and ``capabilities`` are copied into the version as they are.
     """
 
     submission_id: str
@@ -90,11 +90,11 @@ class _Package:
 def publish_skill(env: WorkerEnv, publication: Publication) -> PublishedVersion:
     """Publish one skill, inside the caller's transaction on ``env.database`` or in one of its own.
 
-    Twice is once: the same submission, or the same content of the same skill, gives the version that is there. A stranger's name
-    is never overwritten. Two processes at once: one wins, and the other sees what it wrote.
+    Twice is once: the same submission, or the same content of the same skill, gives the version that is there. A
+    stranger's name is never overwritten. Two processes at once: one wins, and the other sees what it wrote.
 
-    Raises ``PublicationMismatch`` where the files on disk are not the ones that were verified, ``PublicationBlocked`` where the block
-    list says so, ``PublicationConflict`` after five lost races. Nothing is kept in these cases.
+    Raises ``PublicationMismatch`` where the files on disk are not the ones that were verified, ``PublicationBlocked``
+    where the block list says so, ``PublicationConflict`` after five lost races. Nothing is kept in these cases.
     """
     package = _prepare(publication)
     for _attempt in range(ATTEMPTS):

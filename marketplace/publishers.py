@@ -17,8 +17,9 @@ _LOCAL_HOST: Final = "local"
 class Publisher:
     """The owner of a repository.
 
-    ``identity`` is ``host/owner`` in lower case. ``handle`` is unique to it and fit for an address: the bare owner on GitHub, whose
-    names have no dot, and ``owner.host`` elsewhere, so that nobody can take a GitHub owner's handle on another host.
+    ``identity`` is ``host/owner`` in lower case. ``handle`` is unique to it and fit for an address: the bare owner on
+    GitHub, whose names have no dot, and ``owner.host`` elsewhere, so that nobody can take a GitHub owner's handle on
+    another host.
     """
 
     identity: str

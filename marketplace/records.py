@@ -21,9 +21,9 @@ class Visibility(StrEnum):
 class SkillRecord:
     """A published skill.
 
-    What describes it (name to verdict) is copied from its latest version. ``publisher`` is the owner's identity, ``host/owner`` in
-    lower case; ``publisher_handle`` is the short name in addresses. Times are ISO texts in UTC. ``latest_version`` is empty where
-    every version is withdrawn.
+    What describes it (name to verdict) is copied from its latest version. ``publisher`` is the owner's identity,
+    ``host/owner`` in lower case; ``publisher_handle`` is the short name in addresses. Times are ISO texts in UTC.
+    ``latest_version`` is empty where every version is withdrawn.
     """
 
     slug: str
@@ -67,7 +67,7 @@ class SkillRecord:
         for attribute, name in _NAMES.items():
             held = value.get(name)
             if attribute in _LISTS:
-                found[attribute] = tuple(held) if _is_texts(held) else ()
+                found[attribute] = _texts(held)
             else:
                 found[attribute] = held if isinstance(held, str) else ""
         if not found["slug"] or not found["name"]:
@@ -77,8 +77,8 @@ class SkillRecord:
         return cls(**found)
 
 
-def _is_texts(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+def _texts(value: Any) -> tuple[str, ...]:
+    return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()
 
 
 def _camel(name: str) -> str:

@@ -9,7 +9,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from asgiref.sync import sync_to_async
 from django.db.models import Case, F, IntegerField, Max, OuterRef, Q, QuerySet, Subquery, Value, When
@@ -58,7 +58,7 @@ def _words(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def tokenize(text: str) -> list[str]:
-    """Return the tokens that the index keeps of a text; of Chinese, Japanese and Korean, characters and pairs of them."""
+    """Return the tokens that the index keeps; of Chinese, Japanese and Korean, characters and pairs of them."""
     tokens: list[str] = []
     for word, joined in _words(text):
         if joined:
@@ -112,7 +112,7 @@ def _range(term: str) -> Q:
 
 
 def matching(skills: QuerySet[SkillEntry], query: str, namespace: str) -> QuerySet[SkillEntry]:
-    """Return the ``skills`` in which every word of ``query`` begins some token, annotated with ``score``; none for no word."""
+    """Return the ``skills`` in which every word of ``query`` begins some token, with ``score``; none for no word."""
     terms = query_terms(query)
     if not terms:
         return skills.none().annotate(score=Value(0, output_field=IntegerField()))
@@ -147,11 +147,12 @@ def search_sync(env: WorkerEnv, query: str, *, limit: int = 20, publisher_handle
     skills = listed_skills(SkillEntry.objects.using(env.database).filter(namespace=env.name))
     if publisher_handle:
         skills = skills.filter(publisher_handle=publisher_handle)
-    rows = matching(skills, query, env.name).order_by("-score", "-downloads", "slug")[: max(1, min(limit, 200))]
+    found: QuerySet[Any] = matching(skills, query, env.name)
+    rows = found.order_by("-score", "-downloads", "slug")[: max(1, min(limit, 200))]
     full = 2 * _NAME_WEIGHT * max(1, len(query_terms(query)))
-    return [SearchHit(row, min(1.0, max(1, row.score) / full)) for row in rows]  # type: ignore[attr-defined]  # annotated
+    return [SearchHit(row, min(1.0, max(1, row.score) / full)) for row in rows]
 
 
 async def search(env: WorkerEnv, query: str, *, limit: int = 20, publisher_handle: str = "") -> list[SearchHit]:
-    """Return the best hits for a query among the skills that are shown, the best first; none for a query without words."""
+    """Return the best hits for a query among the skills that are shown; none for a query without words."""
     return await sync_to_async(search_sync)(env, query, limit=limit, publisher_handle=publisher_handle)

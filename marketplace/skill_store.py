@@ -41,7 +41,7 @@ def locked_skill(env: WorkerEnv, slug: str) -> SkillEntry:
     SQLite has no row locks and needs none: its transactions write one after another.
     """
     rows = SkillEntry.objects.using(env.database).select_for_update()
-    row = rows.filter(namespace=env.name, key=f"{SKILL_PREFIX}{slug}").first()
+    row: SkillEntry | None = rows.filter(namespace=env.name, key=f"{SKILL_PREFIX}{slug}").first()
     if row is None or row.is_alias:
         raise SkillNotFound(f"There is no skill {slug!r} in {env.name!r}.")
     return row
@@ -51,7 +51,7 @@ def create_skill(env: WorkerEnv, record: SkillRecord) -> SkillEntry:
     """Write a skill that is new; raise ``VersionConflict`` where its name is held already."""
     key = f"{SKILL_PREFIX}{record.slug}"
     skill_namespace(env).put_sync(key, record.to_value(), expect_version=0)
-    row = SkillEntry.objects.using(env.database).get(namespace=env.name, key=key)
+    row: SkillEntry = SkillEntry.objects.using(env.database).get(namespace=env.name, key=key)
     _write_around(env, row, record)
     return row
 
@@ -67,7 +67,8 @@ def move_skill(
 ) -> SkillRecord:
     """Give a skill another slug in the same row, leave an alias behind, and return the new record.
 
-    Raises ``VersionConflict`` where another writer was first or the name is held, ``IntegrityError`` where it was taken meanwhile.
+    Raises ``VersionConflict`` where another writer was first or the name is held, ``IntegrityError`` where it was
+    taken meanwhile.
     """
     namespace = skill_namespace(env)
     moved = replace(record, slug=slug, updated_at=now_text(env))

@@ -40,8 +40,8 @@ class MovedSlug:
 class SlugMigration:
     """What a run did: ``collisions`` moved too, but to a longer slug, because another skill holds the first one.
 
-    ``skipped`` counts skills whose slug is right already, ``unreadable`` names keys that hold no skill that can be read, and
-    ``conflicts`` names slugs that other writers changed meanwhile; run it again for these.
+    ``skipped`` counts skills whose slug is right already, ``unreadable`` names keys that hold no skill that can be
+    read, and ``conflicts`` names slugs that other writers changed meanwhile; run it again for these.
     """
 
     migrated: list[MovedSlug] = field(default_factory=list)
@@ -52,9 +52,10 @@ class SlugMigration:
 
 
 def migrate_skill_slugs(env: WorkerEnv, *, dry_run: bool = False, actor: str = "migrate_skill_slugs") -> SlugMigration:
-    """Rename every skill whose slug does not follow the rule, and leave an alias for each; running it twice changes nothing more.
+    """Rename every skill whose slug does not follow the rule, and leave an alias for each.
 
-    Reads the entries themselves, all of them, however many there are. ``dry_run`` writes nothing and reports the same.
+    Running it twice changes nothing more. Reads the entries themselves, all of them, however many there are.
+    ``dry_run`` writes nothing and reports the same.
     """
     report = SlugMigration()
     # Slugs that a dry run has given away, so that it reports the collisions that a real run would have.

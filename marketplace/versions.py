@@ -65,8 +65,9 @@ def highest(texts: Iterable[str]) -> str | None:
 def choose_version(declared: str, taken: Iterable[str]) -> str:
     """Return the version of a new publication.
 
-    What the manifest declares, where it is a version that has no other content yet. A version that was published before is never
-    given to other content: that one, and content without a version, get the next patch (``0.0.1`` at first).
+    What the manifest declares, where it is a version that has no other content yet. A version that was published
+    before is never given to other content: that one, and content without a version, get the next patch (``0.0.1`` at
+    first).
     """
     known = {version for text in taken if (version := parse_version(text)) is not None}
     wanted = parse_version(declared)

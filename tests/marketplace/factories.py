@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import shutil
 import tempfile
 from collections.abc import Mapping
@@ -11,6 +12,8 @@ from typing import Any
 from uuid import uuid4
 
 from marketplace.catalog import Publication, PublishedFile, PublishedVersion, publish_skill
+from marketplace.models import SkillEntry
+from marketplace.records import SkillRecord
 from vskill.environments import WorkerEnv
 
 Files = Mapping[str, bytes | str]
@@ -86,3 +89,18 @@ def publish_example(
         return publish_skill(env, make_publication(root, name=name, files=files, **fields))
     finally:
         shutil.rmtree(root)
+
+
+def write_entries(env: WorkerEnv, count: int, *, start: int = 0) -> None:
+    """Write entries of published skills, many at a time, as the KV layer would write them one by one."""
+    rows = []
+    for number in range(start, start + count):
+        record = SkillRecord(
+            slug=f"skill-{number:05}", name=f"skill-{number:05}", latest_version="1.0.0", identity=f"{number:064x}"
+        )
+        value = record.to_value()
+        row = SkillEntry(namespace=env.name, key=f"skill:{record.slug}", value=json.dumps(value))
+        for column, projected in SkillEntry.project(value).items():
+            setattr(row, column, projected)
+        rows.append(row)
+    SkillEntry.objects.bulk_create(rows)

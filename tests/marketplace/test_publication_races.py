@@ -1,4 +1,4 @@
-"""Two processes at once: one wins, and the other sees what it wrote. Real threads, each with a connection of its own."""
+"""Two at once: one wins, and the other sees what it wrote. Real threads, each with a connection of its own."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 from django.db import connections
@@ -35,7 +35,7 @@ def at_once(deeds: list[Callable[[], T]]) -> list[T]:
         return [future.result() for future in [pool.submit(run, deed) for deed in deeds]]
 
 
-def publishing(env: WorkerEnv, root: Path, **fields: str) -> Callable[[], PublishedVersion]:
+def publishing(env: WorkerEnv, root: Path, **fields: Any) -> Callable[[], PublishedVersion]:
     publication = make_publication(root, **fields)
     return lambda: publish_skill(env, publication)
 

@@ -1,0 +1,34 @@
+"""Count downloads: a row a version and day, and the skill's own total; both raised inside the database."""
+
+from __future__ import annotations
+
+from asgiref.sync import sync_to_async
+from django.db import IntegrityError, transaction
+from django.db.models import F
+
+from marketplace.models import DownloadDay, SkillEntry, SkillVersion
+from vskill.environments import WorkerEnv
+from vskill.kv.clock import database_now
+
+
+def count_download_sync(env: WorkerEnv, version: SkillVersion) -> None:
+    """Count one download of a version, today by the database's clock."""
+    today = database_now(env.database).date()
+    days = DownloadDay.objects.using(env.database).filter(skill_id=version.skill_id, version=version.version, day=today)
+    with transaction.atomic(using=env.database):
+        SkillEntry.objects.using(env.database).filter(pk=version.skill_id).update(downloads=F("downloads") + 1)
+        if days.update(count=F("count") + 1):
+            return
+        try:
+            with transaction.atomic(using=env.database):
+                DownloadDay.objects.using(env.database).create(
+                    namespace=env.name, skill_id=version.skill_id, version=version.version, day=today, count=1
+                )
+        except IntegrityError:
+            # The day's first download was counted by another process between our update and our insert.
+            days.update(count=F("count") + 1)
+
+
+async def count_download(env: WorkerEnv, version: SkillVersion) -> None:
+    """Count one download of a version."""
+    await sync_to_async(count_download_sync)(env, version)
