@@ -1,0 +1,114 @@
+"""Submit the demo skills."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+from asgiref.sync import async_to_sync
+from django.conf import settings
+from django.core.management.base import CommandError, CommandParser
+
+from submissions.demo_repository import DemoRepository, build_demo_repository, demo_path
+from submissions.intake import DiscoveredSkill, Discovery, accept, discover, identity_of
+from submissions.models import SubmissionEntry
+from submissions.presentation import as_json
+from submissions.source.errors import InvalidRepositoryURL
+from submissions.states import LIVE_STATES
+from submissions.store import Submission, read_submission
+from vskill.environments import WorkerEnv
+from vskill.errors import VskillError
+from vskill.kv.threads import readers
+from vskill.management.environment_command import EnvironmentCommand
+
+
+class Command(EnvironmentCommand):
+    """Build the demo repository in the data directory and submit all of it through the one front door."""
+
+    all_by_default: ClassVar[bool] = True
+    help = (
+        "Submit a small repository of good and bad skills, so that the pages have something to show. Verification is "
+        "done by the queue consumer. Running it again submits nothing twice. An environment that accepts no "
+        "repositories from the data directory is left out, and that is said. Exit code 1: the demo could not be built "
+        "or submitted."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Add the arguments."""
+        super().add_arguments(parser)
+        parser.add_argument(
+            "--json", action="store_true", dest="as_json", help="print one JSON document instead of lines"
+        )
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        """Build once, submit in each environment."""
+        with self.connections_given_back():
+            try:
+                self._demo = async_to_sync(build_demo_repository)(demo_path(Path(settings.DATA_DIR)))
+                told = [self.run_in(env, options) for env in self.selected_environments(options)]
+            except VskillError as error:
+                raise CommandError(str(error)) from error
+        if options["as_json"]:
+            self.stdout.write(json.dumps({"environments": told}))
+
+    _demo: DemoRepository
+
+    async def work(self, env: WorkerEnv, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Submit the demo in one environment and return what became of it."""
+        told: dict[str, Any] = {"environment": env.name, "repoUrl": self._demo.url, "commitSha": self._demo.commit_sha}
+        try:
+            discovery = await discover(env, self._demo.url)
+        except InvalidRepositoryURL as error:
+            if options["environment"] is not None:
+                raise
+            if not options["as_json"]:
+                self.stdout.write(f"Demo: left out of {env.name!r}, which does not accept {self._demo.url}: {error}")
+            return {**told, "leftOut": str(error), "skills": []}
+        ended = await readers.run(_ended, env, discovery)
+        paths = [skill.path for skill in discovery.skills if skill.path not in ended]
+        answers = await accept(env, discovery, paths, source="demo", actor="load_demo")
+        skills = [_told(env, skill, "ended", ended[skill.path]) for skill in discovery.skills if skill.path in ended]
+        skills += [_told(env, one.skill, one.outcome, one.submission, one.reason) for one in answers]
+        if not options["as_json"]:
+            self._print(env, skills)
+        return {**told, "leftOut": None, "skills": skills}
+
+    def _print(self, env: WorkerEnv, skills: list[dict[str, Any]]) -> None:
+        counts = Counter(str(skill["outcome"]).replace("_", " ") for skill in skills)
+        ends = ", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items()))
+        self.stdout.write(
+            f"Demo: {len(skills)} skills of {self._demo.url} at {self._demo.commit_sha[:7]} in {env.name!r}: {ends}. "
+            "Some have faults on purpose."
+        )
+
+
+def _ended(env: WorkerEnv, discovery: Discovery) -> dict[str, Submission]:
+    """Return the newest submission of each skill that has come to an end with the very same files, by path.
+
+    The front door takes a refused skill again whenever it is submitted; the demo has nothing new to show.
+    """
+    ended: dict[str, Submission] = {}
+    rows = SubmissionEntry.objects.using(env.database).live().filter(namespace=env.name)
+    for skill in discovery.skills:
+        identity = identity_of(discovery.repo_url, skill.path)
+        newest = rows.filter(identity=identity).order_by("-submitted_at", "-id").first()
+        if newest is not None and newest.state not in LIVE_STATES:
+            submission = read_submission(env, newest.submission_id)
+            if submission.text("sourceDigest") == skill.source_digest:
+                ended[skill.path] = submission
+    return ended
+
+
+def _told(
+    env: WorkerEnv, skill: DiscoveredSkill, outcome: str, submission: Submission | None, reason: str = ""
+) -> dict[str, Any]:
+    return {
+        "skillPath": skill.path,
+        "skillName": skill.name,
+        "outcome": outcome,
+        "reason": reason,
+        "submission": as_json(env, submission) if submission is not None else None,
+    }
