@@ -63,6 +63,8 @@ class SubmissionEntry(AbstractKVEntry):
             models.Index(fields=["namespace", "state", "-state_at"], name="submission_state"),
             models.Index(fields=["namespace", "identity", "-submitted_at"], name="submission_identity"),
             models.Index(fields=["namespace", "-submitted_at"], name="submission_newest"),
+            models.Index(fields=["namespace", "repo_url"], name="submission_repository"),
+            models.Index(fields=["namespace", "skill_name"], name="submission_name"),
         ]
 
     @property

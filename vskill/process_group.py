@@ -29,11 +29,13 @@ def _end_with_parent() -> None:
 class ProcessGroup:
     """Named children: started together, started again when one dies, ended together.
 
-    ``stop`` may be called from a signal handler. ``failed`` says why the group gave up, empty while it did not.
+    ``variables`` are added to the environment variables of each child. ``stop`` may be called from a signal handler.
+    ``failed`` says why the group gave up, empty while it did not.
     """
 
-    def __init__(self, commands: Mapping[str, Sequence[str]]) -> None:
+    def __init__(self, commands: Mapping[str, Sequence[str]], variables: Mapping[str, str]) -> None:
         self._commands = dict(commands)
+        self._variables = {**os.environ, "PYTHONUNBUFFERED": "1", **variables}
         self._children: dict[str, subprocess.Popen[bytes]] = {}
         self._deaths: list[float] = []
         self.stopping = False
@@ -50,7 +52,7 @@ class ProcessGroup:
             stdin=subprocess.DEVNULL,
             # This process has one thread, which is what makes code between fork and exec safe.
             preexec_fn=_end_with_parent if sys.platform == "linux" else None,
-            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+            env=self._variables,
         )
 
     def ended(self) -> str | None:

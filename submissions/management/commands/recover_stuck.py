@@ -117,6 +117,7 @@ class Command(EnvironmentCommand):
                 told.append(f"{count} {name.replace('_', ' ')}")
         if report.left:
             told.append(f"{report.left} left for the next run")
-        self.stdout.write(f"{report.environment}: {', '.join(told) or 'nothing is stuck'} ({counts.read} read)")
+        if told or options["verbosity"]:
+            self.stdout.write(f"{report.environment}: {', '.join(told) or 'nothing is stuck'} ({counts.read} read)")
         for key in report.unreadable[:10]:
             self.stderr.write(f"could not be read, left as it is: {key}")

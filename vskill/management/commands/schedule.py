@@ -52,7 +52,7 @@ class Command(EnvironmentCommand):
 def run_command(name: str) -> None:
     """Run one command by its name; what goes wrong is logged, and its next turn comes all the same."""
     try:
-        call_command(name)
+        call_command(name, verbosity=0)
     except SystemExit as ended:
         if ended.code:
             logger.warning("%s ended with code %s", name, ended.code)

@@ -46,7 +46,8 @@ class Command(BaseCommand):
         password = self._first_admin()
         address = f"http://{options['host']}:{options['port']}"
         connections.close_all()
-        group = ProcessGroup(self._commands(options["host"], options["port"]))
+        listening = {"HOST": options["host"], "PORT": str(options["port"])}
+        group = ProcessGroup(self._commands(options["host"], options["port"]), listening)
 
         def on_signal(_number: int, _frame: FrameType | None) -> None:
             group.stop()
