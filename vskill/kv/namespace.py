@@ -6,6 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import ExitStack
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any, Final
@@ -58,22 +59,26 @@ class KVNamespace:
     async def get_many(self, keys: Iterable[str], *, window: int = DEFAULT_WINDOW) -> AsyncIterator[Outcome]:
         """Yield the outcome of each key in the order asked, with at most ``window`` keys being read or waiting to be yielded."""
         upcoming = iter(keys)
-        started: deque[tuple[list[str], Future[dict[str, Outcome]]]] = deque()
+        started: deque[tuple[list[str], Future[dict[str, Outcome]], ExitStack]] = deque()
         size = max(1, min(CHUNK_SIZE, window))
         try:
             while True:
                 while len(started) * size < window and (chunk := [check_key(key) for key in islice(upcoming, size)]):
-                    started.append((chunk, start_chunk(self._source, chunk)))
+                    # A read is in flight from here on, and not only once its turn to be waited for has come.
+                    counted = ExitStack()
+                    counted.enter_context(probe.reading(len(chunk)))
+                    started.append((chunk, start_chunk(self._source, chunk), counted))
                 if not started:
                     return
-                chunk, reading = started.popleft()
-                with probe.reading(len(chunk)):
+                chunk, reading, counted = started.popleft()
+                with counted:
                     outcomes = await self._settled(chunk, reading)
                 for key in chunk:
                     yield outcomes[key]
         finally:
-            for _chunk, reading in started:
+            for _chunk, reading, counted in started:
                 reading.cancel()
+                counted.close()
 
     async def _settled(self, chunk: Sequence[str], reading: Future[dict[str, Outcome]]) -> dict[str, Outcome]:
         limit = settings.KV_READ_TIMEOUT
