@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import os
 import signal
 import sys
@@ -77,7 +76,7 @@ async def run_child(
         "cpu_seconds": limits.cpu_seconds,
         "file_bytes": limits.file_bytes,
         "open_files": limits.open_files,
-        "network": limits.network,
+        "network": int(limits.network),
     }
     conversation = _Conversation(limits)
     transport, _ = await asyncio.get_running_loop().subprocess_exec(
@@ -86,7 +85,8 @@ async def run_child(
         "-I",
         "-S",
         _LAUNCHER,
-        json.dumps(settings),
+        *(f"{name}={value}" for name, value in settings.items() if value is not None),
+        "--",
         *argv,
         env=dict(env),
         cwd=cwd,

@@ -17,6 +17,7 @@ Value = str | list["Value"] | dict[str, "Value"]
 
 _FENCE = re.compile(r"---[ \t]*")
 _PLAIN_TAGS = frozenset({f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "bool", "null", "seq", "map")})
+_UTF8_BOM = b"\xef\xbb\xbf"
 _BOMS = (
     (b"\xff\xfe\x00\x00", "UTF-32"),
     (b"\x00\x00\xfe\xff", "UTF-32"),
@@ -64,7 +65,8 @@ def decode_skill_md(data: bytes, *, file: str) -> str:
         raise FrontmatterError(
             problem("empty", "SKILL.md is empty", file=file, advice="Write a frontmatter and instructions into it.")
         )
-    data = data.removeprefix(b"\xef\xbb\xbf")
+    start = len(_UTF8_BOM) if data.startswith(_UTF8_BOM) else 0
+    data = data[start:]
     encoding = next((name for mark, name in _BOMS if data.startswith(mark)), None)
     if encoding is not None:
         raise FrontmatterError(
@@ -75,7 +77,7 @@ def decode_skill_md(data: bytes, *, file: str) -> str:
         raise FrontmatterError(
             problem(
                 "binary",
-                f"SKILL.md is not a text file: a zero byte at offset {offset}",
+                f"SKILL.md is not a text file: a zero byte at offset {start + offset}",
                 file=file,
                 line=data.count(b"\n", 0, offset) + 1,
                 advice="SKILL.md must be plain UTF-8 text; put binary files beside it.",
@@ -87,7 +89,7 @@ def decode_skill_md(data: bytes, *, file: str) -> str:
         raise FrontmatterError(
             problem(
                 "encoding",
-                f"SKILL.md is not UTF-8: byte 0x{data[error.start]:02x} at offset {error.start}",
+                f"SKILL.md is not UTF-8: byte 0x{data[error.start]:02x} at offset {start + error.start}",
                 file=file,
                 line=data.count(b"\n", 0, error.start) + 1,
                 advice="Save the file as UTF-8.",

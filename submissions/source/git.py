@@ -20,6 +20,7 @@ from submissions.source.errors import (
     RepositoryMoved,
     RepositoryNotFound,
     RepositoryTooLarge,
+    SourceError,
 )
 from submissions.source.git_errors import explain_failure
 from submissions.source.git_process import GitSandbox, fetch_configuration, open_sandbox
@@ -90,11 +91,10 @@ async def fetch_snapshot(
 async def _fetch(
     repository: RepositoryURL, directory: Path, policy: SourcePolicy, limits: FetchLimits, commit_sha: str | None
 ) -> GitSandbox:
-    failure: RepositoryNotFound | RepositoryMoved | None = None
+    failure: SourceError | None = None
     for url in _addresses_to_try(repository, policy):
         configuration = await _configuration(url, policy, limits)
         sandbox = await open_sandbox(directory, configuration=configuration)
-        await _checked(sandbox, repository, limits, "init", "--quiet", "--bare", "--template=", str(sandbox.git_dir))
         wanted = commit_sha or repository.ref or "HEAD"
         result = await sandbox.run(
             "fetch",
@@ -208,12 +208,6 @@ def _parse_entry(line: bytes) -> TreeEntry:
     return TreeEntry(path.decode("utf-8", "surrogateescape"), mode, None if size == "-" else int(size), oid)
 
 
-async def _checked(sandbox: GitSandbox, repository: RepositoryURL, limits: FetchLimits, *arguments: str) -> None:
-    result = await sandbox.run(*arguments, limits=_child_limits(limits))
-    if not result.ok:
-        raise _error_of(result, repository, limits, pinned=False)
-
-
 def _child_limits(limits: FetchLimits, output_bytes: int = 64 * 1024) -> ChildLimits:
     return ChildLimits(
         seconds=limits.seconds,
@@ -229,7 +223,7 @@ def _timed_out(repository: RepositoryURL, limits: FetchLimits) -> FetchTimedOut:
     return FetchTimedOut(f"Fetching from {where} took longer than {limits.seconds:g} seconds and was stopped.")
 
 
-def _error_of(result: ChildResult, repository: RepositoryURL, limits: FetchLimits, *, pinned: bool) -> Exception:
+def _error_of(result: ChildResult, repository: RepositoryURL, limits: FetchLimits, *, pinned: bool) -> SourceError:
     if result.outcome is ChildOutcome.TIMED_OUT:
         return _timed_out(repository, limits)
     failure = explain_failure(result)

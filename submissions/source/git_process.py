@@ -64,7 +64,17 @@ async def open_sandbox(directory: Path, *, configuration: Sequence[tuple[str, st
     git = await _find_git(directory)
     lines = [f"{_section(key)}\n\t{key.rpartition('.')[2]} = {_quoted(value)}\n" for key, value in configuration]
     (directory / _CONFIG_NAME).write_text("".join(lines), encoding="utf-8")
-    return GitSandbox(git, directory)
+    sandbox = GitSandbox(git, directory)
+    _make_repository(sandbox.git_dir)
+    return sandbox
+
+
+def _make_repository(git_dir: Path) -> None:
+    """Make an empty bare repository; `git init` does no more, but takes a process and templates for it."""
+    for folder in ("objects", "refs"):
+        (git_dir / folder).mkdir(parents=True, exist_ok=True)
+    (git_dir / "HEAD").write_text("ref: refs/heads/none\n", encoding="ascii")
+    (git_dir / "config").write_text("[core]\n\trepositoryformatversion = 0\n\tbare = true\n", encoding="ascii")
 
 
 def fetch_configuration(*, resolve: str, safe_directory: str, ca_file: Path | None) -> list[tuple[str, str]]:

@@ -1,0 +1,313 @@
+"""Bad input, one row each: what somebody may submit, and the sentence that answers it.
+
+Every row goes the whole way that a submission goes: the address is read, the repository fetched, its skills listed,
+and the one asked for read completely. Rows whose answer is an error name it; the others are read without complaint.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from submissions.source.errors import (
+    InvalidPackage,
+    InvalidRepositoryURL,
+    RepositoryEmpty,
+    RepositoryNotFound,
+    RepositoryTooLarge,
+    SourceError,
+    TooManySkills,
+)
+from submissions.source.git import FetchLimits, fetch_snapshot
+from submissions.source.packages import FoundSkill, SkillPackage, find_skills, read_package
+from submissions.source.urls import SourcePolicy, normalise_repository_url
+from tests.git_factory import commit_raw_tree, make_repository, skill_md
+
+BOMB = (
+    "---\nname: bomb\ndescription: x\na: &a [x,x,x,x,x,x,x,x,x]\n"
+    + "".join(f"{chr(98 + n)}: &{chr(98 + n)} [*{chr(97 + n)},*{chr(97 + n)},*{chr(97 + n)}]\n" for n in range(20))
+    + "---\n"
+)
+GIB = 1024 * 1024 * 1024
+
+Files = dict[str, bytes | str]
+
+
+def one_skill(content: bytes | str, **more: bytes | str) -> Files:
+    return {"skills/hello-skill/SKILL.md": content, **more}
+
+
+@dataclass
+class Outcome:
+    """How far a submission came."""
+
+    skills: list[FoundSkill] = field(default_factory=list)
+    package: SkillPackage | None = None
+    error: SourceError | None = None
+
+    @property
+    def answer(self) -> str:
+        """Return every word that the person would be shown."""
+        words = [str(self.error or "")]
+        if isinstance(self.error, InvalidPackage):
+            words += [f"{f.title} {f.file}:{f.line} {f.advice}" for f in self.error.findings]
+        words += [problem for skill in self.skills for problem in skill.problems]
+        return "\n".join(words)
+
+
+async def submit(
+    text: str, tmp_path: Path, *, path: str = "skills/hello-skill", limits: FetchLimits | None = None
+) -> Outcome:
+    """Do what a submission does with its source."""
+    outcome = Outcome()
+    policy = SourcePolicy(file_roots=(tmp_path / "allowed",))
+    try:
+        repository = normalise_repository_url(text, policy)
+        snapshot = await fetch_snapshot(
+            repository, directory=folder(tmp_path / "fetched"), policy=policy, limits=limits
+        )
+        outcome.skills = await find_skills(snapshot)
+        outcome.package = await read_package(snapshot, path, destination=folder(tmp_path / "package"))
+    except SourceError as error:
+        outcome.error = error
+    return outcome
+
+
+def folder(path: Path) -> Path:
+    path.mkdir(parents=True)
+    return path
+
+
+def repository_of(
+    tmp_path: Path,
+    files: Files | None = None,
+    symlinks: dict[str, str] | None = None,
+    submodules: dict[str, str] | None = None,
+) -> str:
+    path = folder(tmp_path / "allowed") / "r.git"
+    return f"file://{make_repository(path, files, symlinks=symlinks, submodules=submodules)}"
+
+
+def names_in(path: Path) -> list[str]:
+    return [child.name for child in path.iterdir()]
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "words"),
+    [
+        pytest.param("not a url", InvalidRepositoryURL, "not a repository address", id="not a URL"),
+        pytest.param("https://192.168.0.1/a/b", InvalidRepositoryURL, "private", id="private host"),
+        pytest.param("https://2130706433/a/b", InvalidRepositoryURL, "loopback", id="loopback host in decimal"),
+        pytest.param("https://localhost:8000/a/b", InvalidRepositoryURL, "private network", id="loopback host by name"),
+        pytest.param("ssh://git@github.com/a/b", InvalidRepositoryURL, "https only, not ssh", id="ssh transport"),
+        pytest.param("ext::sh -c id", InvalidRepositoryURL, "never run", id="ext transport"),
+        pytest.param("file:///etc", InvalidRepositoryURL, "operator allows", id="file transport outside the folders"),
+        pytest.param("file://{allowed}/absent", RepositoryNotFound, "no git repository", id="missing repository"),
+    ],
+)
+async def test_bad_addresses(tmp_path: Path, text: str, error: type[SourceError], words: str) -> None:
+    folder(tmp_path / "allowed")
+    outcome = await submit(text.format(allowed=tmp_path / "allowed"), tmp_path)
+    assert type(outcome.error) is error
+    assert words in str(outcome.error)
+
+
+@pytest.mark.parametrize(
+    ("files", "words"),
+    [
+        pytest.param({"README.md": "x"}, "There is no skill in skills/hello-skill", id="no skills"),
+        pytest.param(one_skill(b"\x7fELF\0\1\2" * 9), "not a text file: a zero byte at offset 4", id="binary"),
+        pytest.param(one_skill(b""), "SKILL.md is empty", id="empty"),
+        pytest.param(one_skill(b" \n\r\n\t"), "SKILL.md is empty", id="blank"),
+        pytest.param(
+            one_skill(skill_md("hello-skill", "caf\xe9").encode("latin-1")),
+            "not UTF-8: byte 0xe9 at offset 38 SKILL.md:3",
+            id="Latin-1",
+        ),
+        pytest.param(one_skill(skill_md().encode("utf-16")), "UTF-16, not UTF-8", id="UTF-16"),
+        pytest.param(one_skill("# Hello\n"), "SKILL.md has no frontmatter", id="no frontmatter"),
+        pytest.param(one_skill("\n" + skill_md()), "SKILL.md has no frontmatter", id="a line before the frontmatter"),
+        pytest.param(one_skill("---\nname: hello-skill\n"), "not closed", id="frontmatter without end"),
+        pytest.param(one_skill("---\n---\n"), "not a list of `key: value` lines", id="empty frontmatter"),
+        pytest.param(one_skill("---\n- name\n---\n"), "not a list of `key: value` lines", id="frontmatter is a list"),
+        pytest.param(one_skill("---\nname: [a\n---\n"), "not valid YAML", id="broken YAML"),
+        pytest.param(one_skill("---\nname: a\ndescription: Use: it\n---\n"), "into quotes", id="colon in plain text"),
+        pytest.param(one_skill(BOMB), "anchors or aliases SKILL.md:4", id="YAML bomb"),
+        pytest.param(one_skill("---\na: " + "[" * 5000 + "]" * 5000 + "\n---\n"), "too deeply", id="nested YAML"),
+        pytest.param(one_skill("---\na: [" + "1," * 5000 + "]\n---\n"), "too many values", id="endless YAML list"),
+        pytest.param(one_skill("---\na: !!python/object/apply:os.system [id]\n---\n"), "YAML tags", id="YAML tag"),
+        pytest.param(one_skill("---\n? [a]\n: b\n---\n"), "not plain text", id="YAML key that is a list"),
+        pytest.param(one_skill("---\n%YAML 1.2\nname: a\n---\n"), "YAML", id="YAML directive"),
+        pytest.param(
+            one_skill("---\nname: a\ndescription: b\nname: c\n---\n"), "'name' twice SKILL.md:4", id="duplicate keys"
+        ),
+        pytest.param(one_skill("---\nname: a\nx: " + "y" * 20_000 + "\n---\n"), "than 16 KiB", id="huge frontmatter"),
+        pytest.param(one_skill(skill_md() + "x" * 300_000), "SKILL.md is larger than 256 KiB", id="huge SKILL.md"),
+        pytest.param(one_skill("---\ndescription: x\n---\n"), "no name", id="no name"),
+        pytest.param(one_skill("---\nname:\ndescription: x\n---\n"), "no name", id="empty name"),
+        pytest.param(one_skill("---\nname: [a]\ndescription: x\n---\n"), "no name", id="name is a list"),
+        pytest.param(one_skill(skill_md("Hello Skill")), "The name has capitals, spaces", id="name with capitals"),
+        pytest.param(one_skill(skill_md("a--b")), "doubled or outer hyphens", id="name with two hyphens"),
+        pytest.param(one_skill(skill_md("../../etc")), "other characters", id="name that climbs"),
+        pytest.param(one_skill(skill_md("n" * 65)), "longer than 64", id="long name"),
+        pytest.param(one_skill("---\nname: hello-skill\n---\n"), "no description", id="no description"),
+        pytest.param(one_skill(skill_md("hello-skill", "d" * 1025)), "1,024 are allowed", id="long description"),
+        pytest.param(
+            one_skill(skill_md(), **{"skills/hello-skill/a.zip": b"PK\3\4"}), "archive inside the skill", id="archive"
+        ),
+        pytest.param(
+            one_skill(skill_md(), **{"skills/hello-skill/logo.png": b"PK\3\4" + bytes(50)}),
+            "archive inside the skill (zip)",
+            id="disguised archive",
+        ),
+        pytest.param(
+            one_skill(skill_md(), **{"skills/hello-skill/big.py": "#" * 524_289}),
+            "code file of 512 KiB",
+            id="huge code",
+        ),
+        pytest.param(
+            one_skill(skill_md(), **{f"skills/hello-skill/big{n}.txt": "x" * 4_000_000 for n in range(3)}),
+            "10 MiB are allowed",
+            id="more than 10 MiB",
+        ),
+        pytest.param(
+            one_skill(skill_md(), **{f"skills/hello-skill/f{n}": "x" for n in range(500)}),
+            "The skill has 501 files; 500 are allowed",
+            id="501 files",
+        ),
+        pytest.param(
+            one_skill(skill_md(), **{"skills/hello-skill/A.md": "x", "skills/hello-skill/a.md": "y"}),
+            "differ only by case",
+            id="names that differ by case",
+        ),
+        pytest.param(one_skill(skill_md(), **{"skills/hello-skill/con.txt": "x"}), "reserved device", id="con.txt"),
+        pytest.param(one_skill(skill_md(), **{"skills/hello-skill/a\\b": "x"}), "not allowed on every", id="backslash"),
+        pytest.param(one_skill(skill_md(), **{"skills/hello-skill/a\nb": "x"}), "invisible", id="line feed in a name"),
+        pytest.param(one_skill(skill_md(), **{"skills/hello-skill/a\u202eb": "x"}), "invisible", id="bidi in a name"),
+        pytest.param(one_skill(skill_md(), **{"skills/hello-skill/a.": "x"}), "space or a dot", id="trailing dot"),
+        pytest.param(one_skill(skill_md(), **{"skills/hello-skill/e\u0301": "x"}), "normal form C", id="not NFC"),
+        pytest.param(one_skill(skill_md(), **{"skills/hello-skill/\udcff": "x"}), "not UTF-8", id="name not UTF-8"),
+        pytest.param(one_skill(skill_md(), **{f"skills/hello-skill/{'d/' * 20}f": "x"}), "deep", id="deep folders"),
+    ],
+)
+async def test_bad_skills_get_an_answer_and_are_still_listed(tmp_path: Path, files: Files, words: str) -> None:
+    outcome = await submit(repository_of(tmp_path, files), tmp_path)
+    assert isinstance(outcome.error, InvalidPackage)
+    assert words in outcome.answer
+    assert [skill.path for skill in outcome.skills] == (["skills/hello-skill"] if "README.md" not in files else [])
+    assert all(finding.advice for finding in outcome.error.findings)
+
+
+@pytest.mark.parametrize(
+    ("files", "name"),
+    [
+        pytest.param(one_skill(b"\xef\xbb\xbf" + skill_md().encode()), "hello-skill", id="byte-order mark"),
+        pytest.param(one_skill(skill_md().replace("\n", "\r\n")), "hello-skill", id="CRLF"),
+        pytest.param(one_skill(skill_md().replace("\n", "\r")), "hello-skill", id="CR"),
+        pytest.param(
+            one_skill(skill_md("\u4f60\u597d", "\u4f1a\u8bf4\u4f60\u597d")), "\u4f60\u597d", id="Chinese name"
+        ),
+        pytest.param(
+            one_skill(skill_md(), **{"skills/hello-skill/\u8aaa\u660e.md": "x"}), "hello-skill", id="Chinese file name"
+        ),
+        pytest.param({"skills/hello-skill/skill.md": skill_md()}, "hello-skill", id="skill.md in small letters"),
+        pytest.param(one_skill(skill_md(), **{".gitattributes": "* filter=x"}), "hello-skill", id="git attributes"),
+        pytest.param(one_skill("---  \nname: 'true'\ndescription: 1.10\n--- \n"), "true", id="scalars are texts"),
+    ],
+)
+async def test_odd_but_honest_skills_are_read(tmp_path: Path, files: Files, name: str) -> None:
+    outcome = await submit(repository_of(tmp_path, files), tmp_path)
+    assert outcome.error is None
+    assert outcome.package is not None
+    assert outcome.package.name == name
+    assert "\r" not in outcome.package.skill_md
+    assert not outcome.package.skill_md.startswith("\ufeff")
+    assert [(skill.name, skill.problems) for skill in outcome.skills] == [(name, ())]
+
+
+@pytest.mark.parametrize(
+    ("symlinks", "submodules", "words"),
+    [
+        pytest.param({"skills/hello-skill/p": "/etc/passwd"}, None, "A symbolic link p", id="link to a secret"),
+        pytest.param({"skills/hello-skill/p": "SKILL.md"}, None, "A symbolic link p", id="link to a neighbour"),
+        pytest.param(None, {"skills/hello-skill/s": "1" * 40}, "A git submodule s", id="submodule"),
+    ],
+)
+async def test_links_and_submodules_are_named(
+    tmp_path: Path, symlinks: dict[str, str] | None, submodules: dict[str, str] | None, words: str
+) -> None:
+    outcome = await submit(repository_of(tmp_path, one_skill(skill_md()), symlinks, submodules), tmp_path)
+    assert isinstance(outcome.error, InvalidPackage)
+    assert words in outcome.answer
+    assert names_in(tmp_path / "package") == []
+
+
+async def test_a_skill_md_that_is_a_link_is_listed_with_its_problem(tmp_path: Path) -> None:
+    links = {"skills/hello-skill/SKILL.md": "/etc/passwd"}
+    outcome = await submit(repository_of(tmp_path, symlinks=links), tmp_path)
+    assert isinstance(outcome.error, InvalidPackage)
+    assert outcome.skills == [
+        FoundSkill("skills/hello-skill", "hello-skill", "", ("SKILL.md is a link or a submodule, not a file",))
+    ]
+
+
+@pytest.mark.parametrize("name", [b"..", b"../../escaped", b".git", b"a/../../escaped"])
+async def test_names_that_git_itself_refuses_to_write_are_named(tmp_path: Path, name: bytes) -> None:
+    repository = make_repository(folder(tmp_path / "allowed") / "r.git")
+    commit_raw_tree(repository, {b"SKILL.md": skill_md().encode(), name: b"x"})
+    outcome = await submit(f"file://{repository}", tmp_path, path="")
+    assert isinstance(outcome.error, InvalidPackage)
+    assert "A file name that cannot be used" in outcome.answer
+    assert "escaped" not in names_in(tmp_path)
+
+
+async def test_every_problem_is_told_at_once(tmp_path: Path) -> None:
+    files = one_skill("---\nname: Bad Name\n---\n", **{"skills/hello-skill/x.zip": "x", "skills/hello-skill/nul": "x"})
+    links = {"skills/hello-skill/p": "/etc/passwd"}
+    outcome = await submit(repository_of(tmp_path, files, symlinks=links), tmp_path)
+    assert isinstance(outcome.error, InvalidPackage)
+    assert {finding.rule_id for finding in outcome.error.findings if finding.rule_id.startswith("format.")} == {
+        "format.name",
+        "format.description",
+        "format.nested-archive",
+        "format.link",
+    }
+
+
+async def test_an_empty_repository(tmp_path: Path) -> None:
+    assert isinstance((await submit(repository_of(tmp_path), tmp_path)).error, RepositoryEmpty)
+
+
+async def test_a_repository_of_ten_thousand_files(tmp_path: Path) -> None:
+    outcome = await submit(repository_of(tmp_path, one_skill("x", **{f"f{n}": "x" for n in range(9_999)})), tmp_path)
+    assert isinstance(outcome.error, RepositoryTooLarge)
+    assert "more than 5,000 files" in str(outcome.error)
+
+
+async def test_a_repository_of_too_many_skills(tmp_path: Path) -> None:
+    outcome = await submit(repository_of(tmp_path, {f"s{n}/SKILL.md": "x" for n in range(201)}), tmp_path)
+    assert isinstance(outcome.error, TooManySkills)
+    assert "201 skills; 200 can be listed" in str(outcome.error)
+
+
+async def test_two_skills_of_one_name_are_two_skills(tmp_path: Path) -> None:
+    files: Files = {"a/hello-skill/SKILL.md": skill_md(), "b/hello-skill/SKILL.md": skill_md()}
+    outcome = await submit(repository_of(tmp_path, files), tmp_path, path="b/hello-skill")
+    assert [(skill.path, skill.name) for skill in outcome.skills] == [
+        ("a/hello-skill", "hello-skill"),
+        ("b/hello-skill", "hello-skill"),
+    ]
+    assert outcome.package is not None
+    assert outcome.package.path == "b/hello-skill"
+
+
+async def test_a_file_of_one_gibibyte_scaled_down_with_its_limit(tmp_path: Path) -> None:
+    """Use 32 MiB against a limit of 6.25 MiB for 1 GiB against 200 MiB, which takes git 20 s to make and to send."""
+    scale = 32
+    files = one_skill(skill_md(), **{"skills/hello-skill/zeros": bytes(GIB // scale)})
+    limits = FetchLimits(tree_bytes=FetchLimits().tree_bytes // scale)
+    outcome = await submit(repository_of(tmp_path, files), tmp_path, limits=limits)
+    assert isinstance(outcome.error, RepositoryTooLarge)
+    assert "MiB together" in str(outcome.error)
