@@ -11,7 +11,13 @@ LONGEST_QUERY: Final = 200
 LONGEST_CHOICE: Final = 200
 LONGEST_CURSOR: Final = 1_000
 
-SORTS: Final[dict[str, str]] = {"newest": "Newest", "name": "Name", "relevance": "Best match"}
+SORTS: Final[dict[str, str]] = {
+    "relevance": "Best match",
+    "newest": "Newest",
+    "updated": "Updated",
+    "downloads": "Downloads",
+    "name": "Name",
+}
 VIEWS: Final[dict[str, str]] = {"cards": "Cards", "table": "Table"}
 FACETS: Final[dict[str, str]] = {"verdict": "Verdict", "capability": "Asks for", "publisher": "Publisher"}
 

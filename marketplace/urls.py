@@ -1,8 +1,18 @@
-"""The pages and the API of the marketplace."""
+"""The pages of the marketplace, and below them its API."""
 
 from __future__ import annotations
 
-from django.urls import URLPattern, URLResolver
+from django.urls import URLPattern, URLResolver, path
+
+from marketplace import views
 
 app_name = "marketplace"
-urlpatterns: list[URLPattern | URLResolver] = []
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("", views.home, name="home"),
+    path("skills", views.skills, name="skills"),
+    path("skills/<str:slug>", views.skill, name="skill"),
+    path("skills/<str:slug>/scan", views.scan, name="scan"),
+    path("skills/<str:slug>/files/<path:path>", views.file, name="file"),
+    path("publishers/<str:handle>", views.publisher, name="publisher"),
+    path("about/verification", views.verification, name="verification"),
+]

@@ -70,17 +70,20 @@ SEVERITIES: Final[dict[str, Words]] = {
     "info": Words("Info", "", "info"),
 }
 
+# The names are those of the engines; each is shown whether it stands here or not.
 CAPABILITIES: Final[dict[str, Words]] = {
-    "shell": Words(
-        "Runs commands", "It tells the agent to run shell commands, or brings scripts to run.", "terminal", "hold"
+    "shell_execution": Words("Runs commands", "It runs commands of the system.", "terminal", "hold"),
+    "dynamic_code_execution": Words("Runs code it builds", "It builds or loads code and runs it.", "code", "hold"),
+    "install_time_execution": Words("Runs on installation", "Installing it runs something.", "package", "hold"),
+    "delegated_authentication": Words(
+        "Uses credentials", "It reads keys, tokens or sign-ins, or forwards them.", "key", "hold"
     ),
-    "network": Words("Uses the network", "It sends or fetches data over the network.", "globe"),
-    "filesystem": Words("Reads and writes files", "It reads or writes files outside its own folder.", "folder"),
-    "credentials": Words("Uses credentials", "It reads keys, tokens or passwords.", "key", "hold"),
-    "mcp": Words("Connects tools", "It sets up or uses MCP servers.", "plug"),
-    "hooks": Words("Installs hooks", "It brings hooks that run by themselves.", "hook", "hold"),
-    "packages": Words("Installs packages", "It installs software from a package index.", "package"),
-    "code": Words("Brings code", "It contains programs beside its instructions.", "file"),
+    "network_egress": Words("Uses the network", "It sends or fetches data over the network.", "globe"),
+    "filesystem_write": Words("Writes files", "It creates, changes or deletes files.", "pencil"),
+    "filesystem_read": Words("Reads files", "It reads files beyond its own text.", "folder"),
+    "mcp_tools_detected": Words("Brings tools", "It defines or connects MCP tools.", "plug"),
+    "prompt_surface_risk": Words("Steers the model", "Parts of it reach the model as instructions.", "hook"),
+    "scoped_identity": Words("Limited identity", "It signs in with an identity that is limited on purpose.", "user"),
 }
 
 

@@ -49,7 +49,7 @@ def test_capabilities_that_nobody_looked_for_are_told_apart_from_none() -> None:
 
 
 def test_a_capability_that_this_version_does_not_know_is_shown_by_its_own_name() -> None:
-    shown = show("{% capability_chips names %}", names=["shell", "reads_<clipboard>"])
+    shown = show("{% capability_chips names %}", names=["shell_execution", "reads_<clipboard>"])
     assert "Runs commands" in shown
     assert "Reads &lt;clipboard&gt;" in shown
 

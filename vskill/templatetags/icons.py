@@ -18,6 +18,7 @@ DRAWINGS: Final[dict[str, str]] = {
     '<path d="M4.5 5v6M11.5 6.5c0 3-7 1.5-7 4.5"/>',
     "check": _ROUND + '<path d="m5.2 8.2 2 2 3.6-4.2"/>',
     "clock": _ROUND + '<path d="M8 4.5V8l2.3 1.6"/>',
+    "code": '<path d="M5 4.5 1.75 8 5 11.5M11 4.5 14.25 8 11 11.5M9.2 3 6.8 13"/>',
     "copy": '<rect x="5.5" y="5.5" width="8" height="8" rx="1.5"/>'
     '<path d="M10.5 3.2A1 1 0 0 0 9.5 2.5h-6a1 1 0 0 0-1 1v6c0 .5.3.8.7.9"/>',
     "cross": _ROUND + '<path d="m5.8 5.8 4.4 4.4m0-4.4-4.4 4.4"/>',
