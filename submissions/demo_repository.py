@@ -52,7 +52,7 @@ async def build_demo_repository(path: Path) -> DemoRepository:
     ``DemoNotBuilt``."""
     async with scratch_folder() as folder:
         sandbox = await open_sandbox(folder, configuration=[("core.hooksPath", "/dev/null"), ("gc.auto", "0")])
-        await _git(sandbox, "init", "--quiet", "--bare", "--template=", "--initial-branch=main", str(sandbox.git_dir))
+        await _git(sandbox, "symbolic-ref", "HEAD", _BRANCH)
         await _git(sandbox, "fast-import", "--quiet", stdin=_stream(_files(CONTENT), LINKS))
         commit_sha = await _git(sandbox, "rev-parse", "--verify", f"{_BRANCH}^{{commit}}")
         if _has(path, commit_sha):
