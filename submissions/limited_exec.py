@@ -32,7 +32,8 @@ def main() -> None:
     _limit(resource.RLIMIT_CORE, 0)
     _limit(resource.RLIMIT_NOFILE, settings.get("open_files"))
     _limit(resource.RLIMIT_FSIZE, settings.get("file_bytes"))
-    _limit(resource.RLIMIT_CPU, settings.get("cpu_seconds"))
+    # At the hard limit the kernel kills without a word; one second earlier it sends SIGXCPU, which tells the reason.
+    _limit(resource.RLIMIT_CPU, settings.get("cpu_seconds"), grace=1)
     # The interpreter ignores this signal, and what is ignored stays ignored across exec. It ignores SIGXFSZ as well,
     # which is left so: a program then learns that its file is too large and can say so.
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
@@ -42,12 +43,12 @@ def main() -> None:
     os.execv(program[0], program)  # noqa: S606 - the program is an absolute path chosen by our own code
 
 
-def _limit(which: int, value: int | None) -> None:
+def _limit(which: int, value: int | None, grace: int = 0) -> None:
     if value is None:
         return
     hard = resource.getrlimit(which)[1]
-    bounded = value if hard == resource.RLIM_INFINITY else min(value, hard)
-    resource.setrlimit(which, (bounded, bounded))
+    highest = value + grace if hard == resource.RLIM_INFINITY else min(value + grace, hard)
+    resource.setrlimit(which, (min(value, highest), highest))
 
 
 def _tie_to_parent(parent: int) -> None:

@@ -29,7 +29,7 @@ class EngineLimits:
 
 
 async def run_engine(engine: Engine, tree: Path, limits: EngineLimits | None = None) -> EngineResult:
-    """Scan the folder ``tree`` (an absolute path) with ``engine`` and return its result, or a ``failed`` or ``timed_out`` one.
+    """Scan the folder ``tree`` (an absolute path) and return the engine's result, or a ``failed`` or ``timed_out`` one.
 
     Never raises for trouble of the engine. The child gets no secrets, no network where the kernel can deny it, a
     scratch folder as home and working directory, and is killed with its group when this task is cancelled.

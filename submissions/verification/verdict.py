@@ -88,6 +88,7 @@ def decide(
     hash is in ``known_bad_hashes`` is refused. ``content_hash`` may be empty for a package that has none, which is
     then a ``format`` one.
     """
+    results = sorted(results, key=lambda result: result.engine)
     findings = strongest_first([*structure_findings, *(f for result in results for f in result.findings)])
     verdict, summary, reasons = _weigh(structure_findings, results, policy, content_hash in known_bad_hashes)
     return Decision(verdict, summary, tuple(reasons), findings, policy.policy_hash)
