@@ -1,0 +1,134 @@
+"""The demo: the same commit on every machine, submitted once however often it is loaded, with an end of every kind."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.core.management import CommandError, call_command
+from django.test import Client
+from pytest_django import Settings
+
+from submissions.demo_repository import CONTENT, build_demo_repository, demo_path
+from tests.git_factory import git, make_repository, skill_md
+
+GOOD = {"colour-contrast", "csv-tidy", "link-check", "meeting-minutes", "release-notes", "sql-review", "诗词赏析"}
+
+
+@pytest.fixture(autouse=True)
+def _no_demo_left() -> None:
+    shutil.rmtree(demo_path(Path(settings.DATA_DIR)), ignore_errors=True)
+
+
+def load(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[dict[str, Any]]:
+    """Run the command and return what it says of the skills of the only environment."""
+    call_command("load_demo", "--json", *arguments)
+    environments = json.loads(capsys.readouterr().out)["environments"]
+    assert len(environments) == 1
+    skills: list[dict[str, Any]] = environments[0]["skills"]
+    return skills
+
+
+def outcomes(skills: list[dict[str, Any]]) -> dict[str, str]:
+    return {skill["skillName"]: skill["outcome"] for skill in skills}
+
+
+async def test_two_builds_are_one_commit_whoever_builds_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = await build_demo_repository(tmp_path / "one.git")
+    (tmp_path / ".gitconfig").write_text("[user]\n\tname = Somebody\n[core]\n\tautocrlf = true\n", encoding="utf-8")
+    for name, value in {
+        "HOME": str(tmp_path),
+        "GIT_AUTHOR_NAME": "Somebody",
+        "GIT_AUTHOR_DATE": "2001-01-01T00:00:00",
+        "GIT_DIR": str(tmp_path / "elsewhere"),
+        "TZ": "Asia/Shanghai",
+    }.items():
+        monkeypatch.setenv(name, value)
+    other = await build_demo_repository(tmp_path / "other.git")
+    assert one.commit_sha == other.commit_sha
+    monkeypatch.undo()
+    assert git(other.path, "rev-parse", "HEAD").decode().strip() == one.commit_sha
+    git(other.path, "fsck", "--strict")
+
+
+async def test_a_repository_that_is_there_already_is_left_alone(tmp_path: Path) -> None:
+    first = await build_demo_repository(tmp_path / "demo.git")
+    before = (first.path / "HEAD").stat()
+    second = await build_demo_repository(tmp_path / "demo.git")
+    assert (second, (second.path / "HEAD").stat().st_ino) == (first, before.st_ino)
+
+
+async def test_the_demo_of_an_earlier_release_gives_way(tmp_path: Path) -> None:
+    make_repository(tmp_path / "demo.git", {"old/SKILL.md": skill_md()})
+    built = await build_demo_repository(tmp_path / "demo.git")
+    assert git(built.path, "rev-parse", "HEAD").decode().strip() == built.commit_sha
+
+
+def test_nothing_in_the_demo_is_a_link_in_a_checkout_of_this_project() -> None:
+    assert [path for path in CONTENT.rglob("*") if path.is_symlink()] == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_every_kind_of_end_is_seen(capsys: pytest.CaptureFixture[str]) -> None:
+    submitted = load(capsys)
+    assert outcomes(submitted) == {
+        **dict.fromkeys(GOOD | {"key-backup", "shared-glossary"}, "created"),
+        "unfinished-draft": "invalid",
+    }
+    call_command("consume", "--drain")
+    capsys.readouterr()
+    ends = {skill["skillName"]: skill["submission"] for skill in load(capsys) if skill["submission"]}
+    assert {name: end["state"] for name, end in ends.items()} == {
+        **dict.fromkeys(GOOD, "PUBLISHED"),
+        "key-backup": "ON_HOLD",
+        "shared-glossary": "TIER1_FAILED",
+    }
+    assert {name for name, end in ends.items() if end["verdict"] == "notes"} == {"csv-tidy", "link-check"}
+    assert ends["release-notes"]["version"] == "1.2.0"
+    assert "A symbolic link" in ends["shared-glossary"]["reason"]
+    for name in GOOD:
+        page = Client().get(f"/skills/{ends[name]['slug']}")
+        assert page.status_code == 200
+        assert name in page.content.decode()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_loading_it_again_submits_nothing_twice(capsys: pytest.CaptureFixture[str]) -> None:
+    first = load(capsys)
+    ids = {skill["skillName"]: skill["submission"]["id"] for skill in first if skill["submission"]}
+    waiting = load(capsys)
+    assert {name for name, outcome in outcomes(waiting).items() if outcome == "duplicate"} == set(ids)
+    call_command("consume", "--drain")
+    capsys.readouterr()
+    again = load(capsys)
+    assert outcomes(again) == {
+        **dict.fromkeys(GOOD | {"shared-glossary"}, "ended"),
+        "key-backup": "duplicate",
+        "unfinished-draft": "invalid",
+    }
+    assert {skill["skillName"]: skill["submission"]["id"] for skill in again if skill["submission"]} == ids
+
+
+@pytest.mark.django_db(transaction=True)
+def test_one_line_says_what_was_done(capsys: pytest.CaptureFixture[str]) -> None:
+    call_command("load_demo")
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 1
+    assert "10 skills" in lines[0]
+    assert "9 created, 1 invalid" in lines[0]
+    assert "faults on purpose" in lines[0]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_environment_that_accepts_no_files_is_left_out_and_told_so(
+    settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings.VSKILL_ENVIRONMENTS = {"strict": {"hosts": ["testserver"], "public_url": "http://testserver"}}
+    call_command("load_demo")
+    assert "left out of 'strict'" in capsys.readouterr().out
+    with pytest.raises(CommandError, match="operator allows"):
+        call_command("load_demo", "--environment", "strict")
