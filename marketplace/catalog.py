@@ -10,8 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from asgiref.sync import sync_to_async
-
 from marketplace.errors import (
     MalformedRecord,
     PublicationBlocked,
@@ -48,6 +46,7 @@ from vskill.environments import WorkerEnv
 from vskill.kv.codec import decode
 from vskill.kv.namespace import KVNamespace
 from vskill.kv.outcomes import Outcome, ReadCounts, Status
+from vskill.kv.threads import readers
 
 MAX_ALIAS_DEPTH: Final = 5
 # How many reads are in flight at once; memory does not grow beyond it, however many skills there are.
@@ -170,7 +169,7 @@ async def resolve_slug(env: WorkerEnv, slug: str) -> str | None:
 
     Former names are followed at most five deep; a loop, and an alias that leads nowhere, are not found.
     """
-    return await sync_to_async(resolve_slug_sync)(env, slug)
+    return await readers.run(resolve_slug_sync, env, slug)
 
 
 def _may_be_slug(slug: str) -> bool:
@@ -189,7 +188,7 @@ def find_skill_sync(env: WorkerEnv, slug: str, *, hidden: bool = False) -> Skill
 
 async def find_skill(env: WorkerEnv, slug: str, *, hidden: bool = False) -> SkillEntry | None:
     """Return the skill that ``slug`` names, now or formerly, if it is shown; ``hidden`` asks for any."""
-    return await sync_to_async(find_skill_sync)(env, slug, hidden=hidden)
+    return await readers.run(find_skill_sync, env, slug, hidden=hidden)
 
 
 def find_version_sync(env: WorkerEnv, skill: SkillEntry, version: str = "") -> SkillVersion | None:
@@ -200,4 +199,4 @@ def find_version_sync(env: WorkerEnv, skill: SkillEntry, version: str = "") -> S
 
 async def find_version(env: WorkerEnv, skill: SkillEntry, version: str = "") -> SkillVersion | None:
     """Return a version of a skill that may be fetched, by default the latest, or ``None``."""
-    return await sync_to_async(find_version_sync)(env, skill, version)
+    return await readers.run(find_version_sync, env, skill, version)

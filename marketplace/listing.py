@@ -10,7 +10,6 @@ from dataclasses import astuple, dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from asgiref.sync import sync_to_async
 from django.db.models import BigIntegerField, Count, OuterRef, Q, QuerySet, Subquery, Sum, Value
 from django.db.models.functions import Coalesce
 
@@ -21,6 +20,7 @@ from marketplace.visibility import listed_skills
 from vskill.environments import WorkerEnv
 from vskill.kv.clock import database_now
 from vskill.kv.codec import prefix_end
+from vskill.kv.threads import readers
 
 MAX_PAGE: Final = 200
 TRENDING_DAYS: Final = 7
@@ -118,7 +118,7 @@ async def get_published_skills_list(
     skill of the page before it, so that what is published meanwhile neither repeats nor hides another. Raises
     ``InvalidListing``.
     """
-    return await sync_to_async(list_skills)(env, filters, sort=sort, limit=limit, cursor=cursor, count=count)
+    return await readers.run(list_skills, env, filters, sort=sort, limit=limit, cursor=cursor, count=count)
 
 
 def facet_counts(env: WorkerEnv, filters: SkillFilters) -> dict[str, list[tuple[str, int]]]:
@@ -144,7 +144,7 @@ async def get_skill_facets(
 
     The counts of one facet follow the filters of the others and not its own.
     """
-    return await sync_to_async(facet_counts)(env, filters)
+    return await readers.run(facet_counts, env, filters)
 
 
 def _with_recent(env: WorkerEnv, skills: QuerySet[SkillEntry]) -> QuerySet[SkillEntry]:

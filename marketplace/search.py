@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from asgiref.sync import sync_to_async
 from django.db.models import Case, F, IntegerField, Max, OuterRef, Q, QuerySet, Subquery, Value, When
 from django.db.models.functions import Coalesce
 
@@ -21,6 +20,7 @@ from marketplace.slug_rules import base_slug
 from marketplace.visibility import listed_skills
 from vskill.environments import WorkerEnv
 from vskill.kv.codec import prefix_end
+from vskill.kv.threads import readers
 
 MAX_QUERY_TERMS: Final = 8
 MAX_TOKEN_LENGTH: Final = 40
@@ -155,4 +155,4 @@ def search_sync(env: WorkerEnv, query: str, *, limit: int = 20, publisher_handle
 
 async def search(env: WorkerEnv, query: str, *, limit: int = 20, publisher_handle: str = "") -> list[SearchHit]:
     """Return the best hits for a query among the skills that are shown; none for a query without words."""
-    return await sync_to_async(search_sync)(env, query, limit=limit, publisher_handle=publisher_handle)
+    return await readers.run(search_sync, env, query, limit=limit, publisher_handle=publisher_handle)

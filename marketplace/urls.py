@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from django.urls import URLPattern, URLResolver, path
+from django.urls import URLPattern, URLResolver, include, path
 
 from marketplace import views
 
 app_name = "marketplace"
 urlpatterns: list[URLPattern | URLResolver] = [
+    # Before the pages, so that no page takes an address that clients ask for.
+    path("", include("marketplace.api.urls")),
     path("", views.home, name="home"),
     path("skills", views.skills, name="skills"),
     path("skills/<str:slug>", views.skill, name="skill"),

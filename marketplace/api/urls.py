@@ -1,0 +1,53 @@
+"""One space of addresses for every dialect."""
+
+from __future__ import annotations
+
+from django.urls import URLPattern, path
+
+from marketplace.api import clawhub, files, skills_cli, vskill_cli, well_known
+
+
+def _of_one_skill(address: str) -> list[URLPattern]:
+    return [
+        path(address, clawhub.detail),
+        path(f"{address}/versions", clawhub.versions),
+        path(f"{address}/versions/diff", vskill_cli.difference),
+        path(f"{address}/versions/compare", vskill_cli.comparison),
+        path(f"{address}/versions/<str:version>", clawhub.version),
+        path(f"{address}/file", files.file),
+        path(f"{address}/install", clawhub.install),
+        path(f"{address}/installs", vskill_cli.installs),
+        path(f"{address}/moderation", clawhub.moderated),
+        path(f"{address}/verify", clawhub.verify),
+    ]
+
+
+_index = ".well-known/agent-skills/index.json"
+
+urlpatterns: list[URLPattern] = [
+    path(".well-known/clawhub.json", clawhub.discovery),
+    path(".well-known/clawdhub.json", clawhub.discovery),
+    path(_index, well_known.root_index, name="well-known"),
+    path(f"skills/<str:slug>/{_index}", well_known.skill_index, name="well-known-skill"),
+    path(f"publishers/<str:owner>/{_index}", well_known.publisher_index, name="well-known-publisher"),
+    path(f"<str:owner>@<str:slug>/{_index}", well_known.skill_index),
+    path(f"<str:owner>/<str:slug>/{_index}", well_known.skill_index),
+    path(f"<str:owner>/{_index}", well_known.publisher_index),
+    path("skills/<str:slug>/download/<str:name>", files.archive, name="archive"),
+    path("api/search", skills_cli.find),
+    path("api/v1/search", clawhub.search),
+    path("api/v1/resolve", clawhub.resolve),
+    path("api/v1/download", files.download),
+    path("api/v1/whoami", clawhub.not_offered("accounts: everything that is published can be read without one")),
+    path("api/v1/stars/<str:slug>", clawhub.not_offered("stars")),
+    path("api/v1/blocklist", vskill_cli.blocklist),
+    path("api/v1/blocklist/check", vskill_cli.blocklist_check),
+    path("api/v1/skills", clawhub.skills, name="api-skills"),
+    path("api/v1/skills/-/<path:rest>", clawhub.not_offered("uploads: submit the address of a git repository")),
+    path("api/v1/skills/search", vskill_cli.search),
+    path("api/v1/skills/installs", vskill_cli.installs),
+    path("api/v1/skills/check-updates", vskill_cli.check_updates),
+    *_of_one_skill("api/v1/skills/<str:slug>"),
+    # As vskill writes a skill's name.
+    *_of_one_skill("api/v1/skills/<str:owner>/<str:repo>/<str:slug>"),
+]
