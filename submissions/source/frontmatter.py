@@ -12,6 +12,8 @@ from submissions.verification.findings import Finding, FindingKind, Severity
 
 MAX_DEPTH = 6
 MAX_NODES = 1000
+# PyYAML takes time that grows with the square of how deep brackets are nested on a line, before it says a word.
+MAX_BRACKET_DEPTH = 100
 # One frontmatter value: text, list or map, nested.
 Value = str | list["Value"] | dict[str, "Value"]
 
@@ -124,6 +126,16 @@ def parse_skill_md(text: str, *, file: str, max_bytes: int) -> SkillDocument:
             )
         )
     source = "\n".join(lines[1:end])
+    if _bracket_depth(source) > MAX_BRACKET_DEPTH:
+        raise FrontmatterError(
+            problem(
+                "yaml-size",
+                "The frontmatter is nested too deeply",
+                file=file,
+                line=1,
+                advice="Keep to plain `key: value` lines.",
+            )
+        )
     if len(source.encode()) > max_bytes:
         raise FrontmatterError(
             problem(
@@ -135,6 +147,17 @@ def parse_skill_md(text: str, *, file: str, max_bytes: int) -> SkillDocument:
             )
         )
     return SkillDocument(text, _Reader(source, file).read(), "\n".join(lines[end + 1 :]).strip("\n"))
+
+
+def _bracket_depth(source: str) -> int:
+    depth = deepest = 0
+    for character in source:
+        if character in "[{":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif character in "]}":
+            depth -= 1
+    return deepest
 
 
 class _Reader:

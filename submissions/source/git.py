@@ -10,7 +10,6 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from submissions.child_processes import ChildLimits, ChildOutcome, ChildResult
-from submissions.source.entries import TreeEntry
 from submissions.source.errors import (
     CommitNotAvailable,
     FetchFailed,
@@ -26,6 +25,7 @@ from submissions.source.git_errors import explain_failure
 from submissions.source.git_process import GitSandbox, fetch_configuration, open_sandbox
 from submissions.source.hosts import normalise_host, resolve_public
 from submissions.source.urls import RepositoryURL, SourcePolicy, resolve_below
+from submissions.tree_entries import TreeEntry
 
 _HEAD = "refs/vskill/head"
 _SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from submissions.source.blobs import read_blob, read_blobs, write_tree
-from submissions.source.entries import TreeEntry, below, odd_name
 from submissions.source.errors import InvalidPackage, SourceError, TooManySkills
 from submissions.source.frontmatter import FrontmatterError, SkillDocument, decode_skill_md, parse_skill_md, problem
 from submissions.source.git import Snapshot
 from submissions.source.manifest import Manifest, lint, read_manifest
+from submissions.tree_entries import TreeEntry, below, odd_name
 from submissions.verification.findings import Finding, FindingKind, strongest_first, visible
 from submissions.verification.structure import StructureLimits, check_entries, check_files
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from submissions.source.entries import TreeEntry, collisions, odd_name
+from submissions.tree_entries import TreeEntry, collisions, odd_name
 from submissions.verification.findings import FindingKind
 from submissions.verification.structure import StructureLimits, check_entries, check_files
 

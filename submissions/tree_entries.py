@@ -109,19 +109,19 @@ def collisions(entries: Iterable[HasPath]) -> tuple[tuple[str, str], ...]:
     """
     files: dict[str, str] = {}
     folders: dict[str, str] = {}
-    pairs: list[tuple[str, str]] = []
+    pairs: set[tuple[str, str]] = set()
     for entry in sorted(entries, key=lambda entry: entry.path):
         segments = entry.path.split("/")
         for depth in range(1, len(segments)):
             folder = "/".join(segments[:depth])
             first = folders.setdefault(_folded(folder), folder)
-            if first != folder and (first, folder) not in pairs:
-                pairs.append((first, folder))
+            if first != folder:
+                pairs.add((first, folder))
         key = _folded(entry.path)
         if key in files:
-            pairs.append((files[key], entry.path))
+            pairs.add((files[key], entry.path))
         files.setdefault(key, entry.path)
-    pairs.extend((folders[key], files[key]) for key in files.keys() & folders.keys())
+    pairs.update((folders[key], files[key]) for key in files.keys() & folders.keys())
     return tuple(sorted(pairs))
 
 
