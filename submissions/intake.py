@@ -18,13 +18,13 @@ from marketplace.blocklist import is_blocked
 from submissions.models import SubmissionEntry
 from submissions.pipeline import VERIFY
 from submissions.queue.database import get_queue
-from submissions.source.entries import below
 from submissions.source.git import Snapshot
 from submissions.source.packages import FoundSkill, find_skills
 from submissions.source.urls import RepositoryURL
 from submissions.sources import fetch, repository_url, scratch_folder
 from submissions.states import ACTIVE_STATES, LIVE_STATES, State
 from submissions.store import Submission, create_submission, read_submission, repeat, transition
+from submissions.tree_entries import below
 from vskill.environments import WorkerEnv
 from vskill.errors import VskillError
 from vskill.kv.errors import VersionConflict
