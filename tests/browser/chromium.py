@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from selenium.webdriver import Chrome, ChromeOptions
 from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.support.ui import WebDriverWait
 
 CHROMIUM: Final = Path("/usr/bin/chromium")
 CHROMEDRIVER: Final = Path("/usr/bin/chromedriver")
@@ -55,12 +56,22 @@ class Browser:
         """Return the value of a JavaScript expression in the page."""
         return self.driver.execute_script(f"return ({expression})")
 
+    def until(self, expression: str, *, seconds: float = 15) -> None:
+        """Return as soon as a JavaScript expression is true; fail when it never becomes so."""
+        WebDriverWait(self.driver, seconds, poll_frequency=0.05).until(lambda _driver: self.ask(expression), expression)
+
+    def allow_clipboard(self, origin: str) -> None:
+        """Let pages of ``origin`` read and write the clipboard without asking."""
+        permissions = ["clipboardReadWrite", "clipboardSanitizedWrite"]
+        self._command("Browser.grantPermissions", origin=origin, permissions=permissions)
+
     def too_wide(self) -> list[str]:
         """Return what makes the page scroll sideways; boxes that scroll by themselves may."""
         if self.ask("document.documentElement.scrollWidth <= document.documentElement.clientWidth"):
             return []
         found = self.ask(
-            "[...document.querySelectorAll('body *')].filter(e => e.getBoundingClientRect().right > innerWidth + 1)"
+            "[...document.querySelectorAll('body *')]"
+            ".filter(e => e.getBoundingClientRect().right > document.documentElement.clientWidth + 1)"
             ".map(e => e.outerHTML.slice(0, 120))"
         )
         return list(found) or ["the page, by no single element"]

@@ -1,0 +1,106 @@
+"""Fill an empty registry with what pages must be able to show; run as a program, it prints where submissions are."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+import django
+
+LONG_NAME: Final = "a-skill-with-a-really-long-name-that-goes-on-until-sixty-four-ok"
+TEXT: Final = """# Release notes
+
+Use this skill when somebody asks for **release notes**.
+
+## Steps
+
+1. Read the history with `git log --oneline --no-merges --first-parent v1.2.0..HEAD -- src docs tests tools examples`.
+2. Group by area. See [the style guide](references/style.md).
+
+```
+python scripts/collect.py --from v1.2.0 --to HEAD --format markdown --output NOTES.md --with-authors --no-colours
+```
+
+| area | words |
+|---|---|
+| breaking | first |
+
+> Never invent an entry.
+"""
+SCRIPT: Final = "import os\n\n\ndef main():\n    print('x' * 200)  # " + "long " * 40 + "\n\n\nmain()\n"
+
+
+def main() -> None:
+    """Publish skills, and leave submissions in every group of states."""
+    django.setup()
+    from submissions.states import State  # noqa: PLC0415 - after setup, as every model
+    from tests.marketplace.page_factory import finding, publish  # noqa: PLC0415
+    from vskill.environments import get_environment  # noqa: PLC0415
+
+    env = get_environment("default")
+    files = {"references/style.md": b"# Style\n\nShort.\n", "scripts/collect.py": SCRIPT.encode()}
+    for number in range(26):
+        publish(
+            env,
+            f"sample-{number:02}",
+            description="Answer questions about data.",
+            repo_url=f"https://github.com/owner-{number % 4}/skills",
+        )
+    publish(env, LONG_NAME, description="word " * 150, repo_url="https://github.com/an-owner-with-a-long-name/skills")
+    publish(env, "release-notes", text="First words.", version="1.0.0")
+    publish(
+        env,
+        "release-notes",
+        text=TEXT,
+        version="1.1.0",
+        verdict="notes",
+        files=files,
+        capabilities=("shell_execution", "network_egress", "filesystem_write"),
+        findings=(
+            finding(file="scripts/collect.py", line=5, severity="high", title="Prints a very long line"),
+            finding(),
+            finding(kind="coverage", severity="info", file="references/style.md", line=None, title="Left unread"),
+        ),
+    )
+    print(json.dumps({str(state).lower(): path for state, path in submissions(env, State)}))  # noqa: T201 - its answer
+
+
+def submissions(env: Any, state: Any) -> list[tuple[Any, str]]:
+    """Take one submission into each state named, and return their pages."""
+    from submissions.store import create_submission, transition  # noqa: PLC0415 - after setup
+    from vskill.kv.threads import readers, writers  # noqa: PLC0415
+
+    decision = {
+        "verdict": "held",
+        "summary": "A strong finding needs a person.",
+        "reasons": ["skilltotal: environment variables are sent to another host (scripts/report.py:42)."],
+    }
+    ways = {
+        state.TIER1_SCANNING: [state.TIER1_SCANNING],
+        state.ON_HOLD: [state.TIER1_SCANNING, state.ON_HOLD],
+        state.TIER1_FAILED: [state.TIER1_SCANNING, state.TIER1_FAILED],
+        state.RECEIVED: [],
+    }
+    pages = []
+    for end, steps in ways.items():
+        name = f"{end.lower().replace('_', '-')}-example"
+        fields = {
+            "identity": name,
+            "repoUrl": "https://github.com/acme/skills-with-a-long-repository-name",
+            "skillPath": f"skills/{name}",
+            "skillName": name,
+        }
+        submission = create_submission(env, fields, actor="visitor", trigger="form")
+        for step in steps:
+            changes = {"decision": decision} if step == state.ON_HOLD else {}
+            submission = transition(
+                env, submission, step, reason="because of a test", actor="consumer", trigger="test", changes=changes
+            )
+        pages.append((end, f"/submissions/{submission.id}"))
+    readers.close()
+    writers.close()
+    return pages
+
+
+if __name__ == "__main__":
+    main()

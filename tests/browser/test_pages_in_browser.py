@@ -1,0 +1,159 @@
+"""Every page in a real browser: it fits, it asks nobody else, it breaks no rule of its policy, keys reach all of it."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import urlsplit
+
+import pytest
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+from tests.browser.chromium import Browser, open_browser
+from tests.browser.populate import LONG_NAME
+from tests.browser.server import Server
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+WIDTHS = (320, 380, 768, 1280)
+PAGES = {
+    "home": "/",
+    "list": "/skills",
+    "table": "/skills?view=table",
+    "filtered": "/skills?verdict=notes&q=release",
+    "no match": "/skills?q=zzzzzz",
+    "skill": "/skills/release-notes",
+    "old version": "/skills/release-notes?version=1.0.0",
+    "long name": f"/skills/{LONG_NAME}",
+    "scan": "/skills/release-notes/scan",
+    "file": "/skills/release-notes/files/scripts/collect.py",
+    "publisher": "/publishers/an-owner-with-a-long-name",
+    "verdicts": "/about/verification",
+    "submit": "/submit",
+    "queue": "/queue",
+}
+
+
+@pytest.fixture(params=PAGES)
+def path(request: pytest.FixtureRequest) -> str:
+    return PAGES[request.param]
+
+
+def check(browser: Browser, server: Server, path: str) -> None:
+    for width in WIDTHS:
+        browser.open(path, width=width)
+        assert browser.too_wide() == [], f"scrolls sideways at {width}"
+    assert browser.complaints() == []
+    assert browser.hosts_asked() == {urlsplit(server.base).netloc}
+
+
+def test_a_page_fits_every_width_and_asks_nobody_else(browser: Browser, server: Server, path: str) -> None:
+    check(browser, server, path)
+    assert browser.ask("document.querySelectorAll('h1').length") == 1
+    ids = browser.ask("[...document.querySelectorAll('[id]')].map(element => element.id)")
+    assert len(ids) == len(set(ids))
+
+
+@pytest.mark.parametrize("state", ["received", "tier1_scanning", "on_hold", "tier1_failed"])
+def test_a_submission_fits_every_width_and_asks_nobody_else(browser: Browser, server: Server, state: str) -> None:
+    check(browser, server, server.submissions[state])
+
+
+def test_an_error_page_fits_every_width(browser: Browser, server: Server) -> None:
+    for width in WIDTHS:
+        browser.open("/skills/there-is-no-such-skill", width=width)
+        assert browser.too_wide() == []
+    assert "Nothing is published here" in browser.driver.page_source
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_colours_follow_the_preference_of_the_person(browser: Browser, scheme: str) -> None:
+    browser.colours(scheme)
+    browser.open("/skills")
+    background, ink = (
+        sum(map(int, re.findall(r"\d+", browser.ask(f"getComputedStyle(document.documentElement).{name}"))[:3]))
+        for name in ("backgroundColor", "color")
+    )
+    assert (background > ink) is (scheme == "light")
+
+
+def test_the_first_key_leads_past_the_header_to_the_content(browser: Browser) -> None:
+    browser.open("/skills")
+    body = browser.driver.find_element(By.TAG_NAME, "body")
+    body.send_keys(Keys.TAB)
+    skip = browser.driver.switch_to.active_element
+    assert skip.text == "Skip to the content"
+    skip.send_keys(Keys.ENTER)
+    assert browser.ask("document.activeElement.id") == "content"
+
+
+def test_what_has_the_focus_is_outlined(browser: Browser) -> None:
+    browser.open("/skills")
+    for _key in range(12):
+        browser.driver.switch_to.active_element.send_keys(Keys.TAB)
+        seen = browser.ask(
+            "(e => [getComputedStyle(e).outlineStyle, parseFloat(getComputedStyle(e).outlineWidth), e.outerHTML])"
+            "(document.activeElement)"
+        )
+        assert seen[0] == "solid", seen
+        assert seen[1] >= 2, seen
+
+
+def test_the_client_is_chosen_by_arrow_keys(browser: Browser) -> None:
+    browser.open("/skills/release-notes")
+    panels = browser.driver.find_elements(By.CSS_SELECTOR, ".tab-panel")
+    assert [panel.is_displayed() for panel in panels] == [True, False, False]
+    browser.driver.find_element(By.ID, "client-clawhub").send_keys(Keys.ARROW_RIGHT)
+    assert [panel.is_displayed() for panel in panels] == [False, True, False]
+
+
+def test_a_search_renews_the_list_and_the_address_without_loading_the_page(browser: Browser) -> None:
+    browser.open("/skills")
+    browser.ask("window.kept = true")
+    field = browser.driver.find_element(By.ID, "q")
+    field.send_keys("release")
+    browser.until("document.querySelectorAll('#results .card').length === 1")
+    assert browser.ask("window.kept")
+    assert "q=release" in browser.driver.current_url
+    assert browser.complaints() == []
+
+
+def test_a_page_that_is_live_renews_itself(browser: Browser, server: Server) -> None:
+    browser.open(server.submissions["received"])
+    browser.ask("document.querySelector('.state-panel').dataset.old = 'yes'")
+    browser.until("!document.querySelector('.state-panel').dataset.old")
+    assert browser.complaints() == []
+
+
+def test_a_copy_button_is_there_and_copies(browser: Browser, server: Server) -> None:
+    browser.allow_clipboard(server.base)
+    browser.open("/skills/release-notes")
+    button = browser.driver.find_element(By.CSS_SELECTOR, ".tab-panel button[data-copy]")
+    assert button.is_displayed()
+    button.click()
+    browser.until("document.querySelector('.copy-done')")
+    assert "npx clawhub install release-notes --version 1.1.0" in browser.ask("navigator.clipboard.readText()")
+
+
+def test_without_scripts_every_page_says_the_same(server: Server) -> None:
+    with open_browser(server.base) as plain:
+        plain.without_scripts()
+        for path in (*PAGES.values(), *server.submissions.values()):
+            plain.open(path)
+            assert plain.driver.find_element(By.TAG_NAME, "h1").is_displayed()
+            assert plain.driver.find_elements(By.CSS_SELECTOR, "button[data-copy]:not([hidden])") == []
+        plain.open("/skills")
+        plain.driver.find_element(By.ID, "q").send_keys("release", Keys.ENTER)
+        assert len(plain.driver.find_elements(By.CSS_SELECTOR, ".card")) == 1
+        plain.open("/skills")
+        seen = {link.get_attribute("href") for link in plain.driver.find_elements(By.CSS_SELECTOR, ".card h3 a")}
+        # So tall that nothing must be scrolled to: the driver scrolls by a script.
+        plain.resize(1280, 4000)
+        plain.driver.find_element(By.CSS_SELECTOR, "a[rel=next]").click()
+        following = {link.get_attribute("href") for link in plain.driver.find_elements(By.CSS_SELECTOR, ".card h3 a")}
+        assert (len(seen), len(following)) == (24, 4)
+        assert seen.isdisjoint(following)
+        plain.open("/skills/release-notes")
+        plain.resize(1280, 4000)
+        plain.driver.find_element(By.CSS_SELECTOR, "label[for=client-curl]").click()
+        assert "sha256sum -c" in plain.driver.find_element(By.ID, "install-curl").text
