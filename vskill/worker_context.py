@@ -149,6 +149,13 @@ def run_with_worker_env(env: WorkerEnv, func: Callable[..., Any], /, *args: Any,
     return _await_in(scope, result) if goes_on else result
 
 
+def _closed(scope: _Scope) -> EnvClosed:
+    return EnvClosed(
+        f"The scope of environment {scope.env.name!r} has ended; "
+        "work that outlives its batch must open a scope of its own."
+    )
+
+
 def get_worker_env() -> WorkerEnv | None:
     """Return the environment of the current scope, or ``None`` outside any.
 
@@ -158,11 +165,15 @@ def get_worker_env() -> WorkerEnv | None:
     if scope is None:
         return None
     if scope.closed:
-        raise EnvClosed(
-            f"The scope of environment {scope.env.name!r} has ended; "
-            "work that outlives its batch must open a scope of its own."
-        )
+        raise _closed(scope)
     return scope.env
+
+
+def refuse_closed_scope() -> None:
+    """Raise ``EnvClosed`` in work that outlived its scope; cheap enough for each of a hundred thousand reads."""
+    scope = _carried.get()
+    if scope is not None and scope.closed:
+        raise _closed(scope)
 
 
 def require_worker_env() -> WorkerEnv:

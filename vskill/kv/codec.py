@@ -11,19 +11,31 @@ MAX_KEY_LENGTH: Final = 512
 _LAST_CODE_POINT: Final = 0x10FFFF
 
 
+def is_storable(text: str) -> bool:
+    """Return whether every database can hold ``text``: none has half of a surrogate pair, PostgreSQL has no NUL."""
+    if text.isascii():
+        return "\0" not in text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return "\0" not in text
+
+
 def check_key(key: str) -> str:
     """Return ``key``; raise ``InvalidKey`` for one that some database could not hold or would change."""
-    if not isinstance(key, str) or not key:
+    if not key:
         raise InvalidKey("A key is a text that is not empty.")
     if len(key) > MAX_KEY_LENGTH:
         raise InvalidKey(f"A key has at most {MAX_KEY_LENGTH} characters; this one has {len(key)}.")
-    if "\0" in key:
-        raise InvalidKey("A key cannot contain the NUL character.")
-    try:
-        key.encode()
-    except UnicodeEncodeError as error:
-        raise InvalidKey("A key cannot contain half of a surrogate pair.") from error
+    if not is_storable(key):
+        raise InvalidKey(f"A key has neither the NUL character nor half of a surrogate pair: {key!a}.")
     return key
+
+
+def check_prefix(prefix: str) -> str:
+    """Return ``prefix``; raise ``InvalidKey`` for one that no key could start with."""
+    return check_key(prefix) if prefix else ""
 
 
 def encode(value: Any) -> str:
@@ -42,18 +54,21 @@ _decoder: Final = json.JSONDecoder(parse_constant=_refuse_constant)
 
 
 def decode(text: str) -> Any:
-    """Return the value of a JSON text; raise ``ValueError`` for one that is not JSON (the reader calls that entry malformed)."""
+    """Return the value of a JSON text; raise ``ValueError`` for one that is not (the reader calls it malformed)."""
     try:
         return _decoder.decode(text)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
+    except TypeError as error:
+        # SQLite keeps bytes in a text column when somebody else wrote them there.
+        raise ValueError(f"a {type(text).__name__} and not a text") from error
 
 
 def prefix_end(prefix: str) -> str | None:
     """Return the least text above every key that starts with ``prefix``, or ``None`` where there is none.
 
-    The order of UTF-8 bytes is the order of code points, so the last code point that has a successor is raised by one; the gap of
-    the surrogates, which UTF-8 does not have, is stepped over.
+    The order of UTF-8 bytes is the order of code points, so the last code point that has a successor is raised by one;
+    the gap of the surrogates, which UTF-8 does not have, is stepped over.
     """
     for position in range(len(prefix) - 1, -1, -1):
         point = ord(prefix[position])

@@ -51,6 +51,11 @@ class ProjectedColumn(KVError):
 
 
 class EntryUnavailable(KVError):
-    """An entry that was needed could not be read; ``outcome`` says why."""
+    """An entry that was needed has no value to read; ``status`` is the word of its outcome."""
 
     code = "entry_unavailable"
+
+    def __init__(self, message: str, status: str) -> None:
+        """Keep the status beside the sentence."""
+        super().__init__(message)
+        self.status = status

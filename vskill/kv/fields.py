@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.db import models
 from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models.expressions import Combinable
+
+if TYPE_CHECKING:
+    # Generic in the stubs alone.
+    CharField = models.CharField[str | Combinable, str]
+else:
+    CharField = models.CharField
 
 
-class KeyField(models.CharField):
+class KeyField(CharField):
     """Hold a key that compares byte by byte on every database.
 
-    SQLite's default collation does so already; PostgreSQL needs the collation ``C``, or a listing would follow the language
-    rules of the server and a range over a prefix would miss keys.
+    SQLite's default collation does so already; PostgreSQL needs the collation ``C``, or a listing would follow the
+    language rules of the server and a range over a prefix would miss keys.
     """
 
     def db_parameters(self, connection: BaseDatabaseWrapper) -> dict[str, Any]:

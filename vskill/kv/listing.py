@@ -9,9 +9,13 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from vskill.kv.codec import decode, prefix_end
-from vskill.kv.errors import InvalidCursor
+from django.db import connections
+
+from vskill.kv.codec import check_key, check_prefix, decode, prefix_end
+from vskill.kv.errors import InvalidCursor, InvalidKey
 from vskill.kv.models import AbstractKVEntry
+from vskill.kv.reader import CHUNK_SIZE, READ_FAILURES, read_chunk
+from vskill.kv.statements import statements
 
 MAX_PAGE: Final = 1000
 
@@ -26,11 +30,15 @@ class ListedKey:
 
 @dataclass(frozen=True, slots=True)
 class KeyPage:
-    """A page of keys in bytewise order; ``cursor`` continues it and is ``None`` when ``list_complete``."""
+    """A page of keys in bytewise order; ``cursor`` continues it and is ``None`` when ``list_complete``.
+
+    ``unreadable`` counts keys within the page that are no UTF-8, which SQLite can hold, and so have no name.
+    """
 
     keys: tuple[ListedKey, ...]
     list_complete: bool
     cursor: str | None = None
+    unreadable: int = 0
 
 
 def _binding(namespace: str, prefix: str) -> str:
@@ -44,36 +52,102 @@ def make_cursor(namespace: str, prefix: str, last_key: str) -> str:
 
 
 def read_cursor(namespace: str, prefix: str, cursor: str) -> str:
-    """Return the key after which ``cursor`` continues; raise ``InvalidCursor`` for one of another listing or of none."""
+    """Return the key after which ``cursor`` continues.
+
+    Raises ``InvalidCursor`` for one of another listing and for what is no cursor.
+    """
     try:
         binding, last_key = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
-    except (binascii.Error, ValueError, TypeError) as error:
+        check_key(last_key)
+    except (binascii.Error, ValueError, TypeError, AttributeError, RecursionError, InvalidKey) as error:
         raise InvalidCursor("This is not a cursor. Start the listing again without one.") from error
-    if binding != _binding(namespace, prefix) or not isinstance(last_key, str):
+    if binding != _binding(namespace, prefix):
         raise InvalidCursor("This cursor belongs to another listing. Start again without one.")
-    return last_key
+    return str(last_key)
+
+
+class _Page:
+    """The range of one page, and the ways to read it."""
+
+    def __init__(
+        self, model: type[AbstractKVEntry], alias: str, namespace: str, prefix: str, last_key: str | None
+    ) -> None:
+        self._model = model
+        self._connection = connections[alias]
+        self._statements = statements(model, self._connection.vendor)
+        self._namespace = namespace
+        self._after = last_key is not None
+        end = prefix_end(prefix)
+        self._has_end = end is not None
+        self._range = [namespace, prefix if last_key is None else last_key, *([end] if end is not None else [])]
+
+    def select(self, columns: str, limit: int) -> list[tuple[Any, ...]]:
+        with self._connection.cursor() as cursor:
+            cursor.execute(self._statements.page(columns, after=self._after, end=self._has_end), [*self._range, limit])
+            rows: list[tuple[Any, ...]] = cursor.fetchall()
+            return rows
+
+    def select_names(self, limit: int) -> list[str | None]:
+        """Return the keys alone, ``None`` for one that is no UTF-8."""
+        if self._connection.vendor != "sqlite":
+            return [key for (key,) in self.select('"key"', limit)]
+        names: list[str | None] = []
+        for (raw,) in self.select('CAST("key" AS BLOB)', limit):
+            try:
+                names.append(bytes(raw).decode())
+            except UnicodeDecodeError:
+                names.append(None)
+        return names
+
+    def rescue(self, limit: int) -> tuple[list[ListedKey], int, bool]:
+        """Read what can be read of a page with a bad row: its keys, how many have no name, and whether it is complete.
+
+        A page that goes on must end with a key that has a name, because the cursor continues after that.
+        """
+        size = limit
+        while True:
+            names = self.select_names(size + 1)
+            complete = len(names) <= size
+            if complete or names[size - 1] is not None:
+                break
+            size += limit
+        keys = [name for name in names[:size] if name is not None]
+        described: dict[str, dict[str, Any] | None] = {}
+        for start in range(0, len(keys), CHUNK_SIZE):
+            chunk = keys[start : start + CHUNK_SIZE]
+            for outcome in read_chunk(self._model, self._connection.alias, self._namespace, chunk).values():
+                described[outcome.key] = outcome.metadata if outcome.found else None
+        return [ListedKey(key, described[key]) for key in keys], names[:size].count(None), complete
 
 
 def list_keys(
-    model: type[AbstractKVEntry], alias: str, namespace: str, *, prefix: str = "", limit: int = MAX_PAGE, cursor: str | None = None
+    model: type[AbstractKVEntry],
+    alias: str,
+    namespace: str,
+    *,
+    prefix: str = "",
+    limit: int = MAX_PAGE,
+    cursor: str | None = None,
 ) -> KeyPage:
     """Return one page of the keys that start with ``prefix`` and have not expired.
 
-    The page starts after the key that the cursor names, so keys that are written or deleted meanwhile neither repeat nor hide
-    another. ``limit`` is cut to 1 to ``MAX_PAGE``.
+    The page starts after the key that the cursor names, so keys that are written or deleted meanwhile neither repeat
+    nor hide another. ``limit`` is cut to 1 to ``MAX_PAGE``.
     """
+    check_prefix(prefix)
     limit = max(1, min(limit, MAX_PAGE))
-    rows = model.objects.using(alias).live().filter(namespace=namespace)
-    if cursor:
-        rows = rows.filter(key__gt=read_cursor(namespace, prefix, cursor))
-    if prefix:
-        rows = rows.filter(key__gte=prefix)
-        if (end := prefix_end(prefix)) is not None:
-            rows = rows.filter(key__lt=end)
-    page = list(rows.order_by("key").values_list("key", "metadata")[: limit + 1])
-    complete = len(page) <= limit
-    keys = tuple(ListedKey(key, _metadata(text)) for key, text in page[:limit])
-    return KeyPage(keys, complete, None if complete else make_cursor(namespace, prefix, keys[-1].name))
+    page = _Page(model, alias, namespace, prefix, read_cursor(namespace, prefix, cursor) if cursor else None)
+    unreadable = 0
+    try:
+        rows = page.select('"key", "metadata"', limit + 1)
+    except READ_FAILURES:
+        # Where the database itself is away this raises the same again.
+        keys, unreadable, complete = page.rescue(limit)
+    else:
+        complete = len(rows) <= limit
+        keys = [ListedKey(key, _metadata(text)) for key, text in rows[:limit]]
+    following = None if complete else make_cursor(namespace, prefix, keys[-1].name)
+    return KeyPage(tuple(keys), complete, following, unreadable)
 
 
 def _metadata(text: str) -> dict[str, Any] | None:

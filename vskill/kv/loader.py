@@ -1,67 +1,142 @@
 """Join the reads of one turn of the event loop into chunks.
 
-Each caller of ``get()`` awaits its own key and settles by itself; what reaches the database is one select for up to 500 of them.
+Each caller of ``get()`` awaits a future of its own and settles by itself; what reaches the database is one select for
+up to 500 keys.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import copy
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from weakref import WeakKeyDictionary
 
+from django.conf import settings
+
 from vskill.kv.models import AbstractKVEntry
 from vskill.kv.outcomes import Outcome, Status
-from vskill.kv.reader import CHUNK_SIZE, read_chunk
+from vskill.kv.probe import probe
+from vskill.kv.reader import CHUNK_SIZE, deadline_after, read_chunk
 from vskill.kv.threads import readers
 
 Source = tuple[type[AbstractKVEntry], str, str]
 """A table, the alias of its database, and the namespace within it."""
 
+Waiting = dict[str, list["asyncio.Future[Outcome]"]]
+"""The futures that wait for each key: one, but where several callers want the same key."""
 
-def start_chunk(source: Source, keys: Sequence[str]) -> Future[dict[str, Outcome]]:
-    """Start the read of one chunk on a thread of the pool."""
-    return readers.submit_shared(partial(read_chunk, *source, keys))
+
+def start_chunk(source: Source, keys: Sequence[str], given_up: Callable[[], bool]) -> Future[dict[str, Outcome]]:
+    """Start the read of one chunk on a thread of the pool; its keys are reads in flight until it ends."""
+    probe.begin_reads(len(keys))
+    try:
+        reading = readers.submit_shared(partial(read_chunk, *source, keys, given_up=given_up))
+    except BaseException:
+        probe.end_reads(len(keys))
+        raise
+    reading.add_done_callback(lambda _done: probe.end_reads(len(keys)))
+    return reading
+
+
+def timed_out(key: str, seconds: float) -> Outcome:
+    """Return the outcome of a key for which no answer came in time."""
+    return Outcome(key, Status.TIMED_OUT, detail=f"no answer within {seconds:g} s")
 
 
 class ReadBatcher:
-    """The reads of one event loop that have been asked for in this turn."""
+    """The reads of one event loop that have been asked for in this turn.
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
-        self._waiting: dict[Source, dict[str, asyncio.Future[Outcome]]] = {}
+    It does not hold the loop, which is the key under which it is kept: the two would never be freed.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: dict[Source, Waiting] = {}
 
     def load(self, source: Source, key: str) -> asyncio.Future[Outcome]:
-        """Return the future of one key; callers that ask for the same key in the same turn share one."""
+        """Return a future of the outcome of ``key``; it ends by itself when ``KV_READ_TIMEOUT`` has passed."""
+        loop = asyncio.get_running_loop()
         waiting = self._waiting.get(source)
         if waiting is None:
             waiting = self._waiting[source] = {}
-            self._loop.call_soon(self._start, source)
-        future = waiting.get(key)
-        if future is None:
-            future = waiting[key] = self._loop.create_future()
+            loop.call_soon(self._start, source)
+        future: asyncio.Future[Outcome] = loop.create_future()
+        alike = waiting.get(key)
+        if alike is None:
+            waiting[key] = [future]
+        else:
+            alike.append(future)
         return future
 
     def _start(self, source: Source) -> None:
+        loop = asyncio.get_running_loop()
         waiting = self._waiting.pop(source)
+        seconds = settings.KV_READ_TIMEOUT
         keys = iter(waiting)
         while chunk := list(islice(keys, CHUNK_SIZE)):
-            reading = asyncio.wrap_future(start_chunk(source, chunk), loop=self._loop)
-            reading.add_done_callback(partial(_settle, {key: waiting[key] for key in chunk}))
+            awaited = {key: waiting[key] for key in chunk}
+            try:
+                reading = start_chunk(source, chunk, partial(_given_up, awaited, deadline_after(seconds)))
+            except BaseException as error:  # noqa: BLE001 - it is raised where the outcomes are awaited
+                _fail(awaited, error)
+                continue
+            timer = loop.call_later(seconds, _time_out, awaited, seconds)
+            reading.add_done_callback(partial(_hand_over, loop, awaited, timer))
 
 
-def _settle(waiting: dict[str, asyncio.Future[Outcome]], reading: asyncio.Future[dict[str, Outcome]]) -> None:
-    if reading.cancelled():
-        outcomes, reason = {}, "the read was cancelled"
-    elif (error := reading.exception()) is not None:
-        outcomes, reason = {}, str(error) or type(error).__name__
-    else:
-        outcomes, reason = reading.result(), ""
-    for key, future in waiting.items():
-        if not future.done():
-            future.set_result(outcomes.get(key) or Outcome(key, Status.UNREADABLE, detail=reason))
+def _given_up(awaited: Waiting, too_late: Callable[[], bool]) -> bool:
+    return too_late() or all(future.done() for futures in awaited.values() for future in futures)
+
+
+def _hand_over(
+    loop: asyncio.AbstractEventLoop,
+    awaited: Waiting,
+    timer: asyncio.TimerHandle,
+    reading: Future[dict[str, Outcome]],
+) -> None:
+    """Give the outcomes from the thread of the pool to the thread of the loop."""
+    try:
+        loop.call_soon_threadsafe(_settle, awaited, timer, reading)
+    except RuntimeError:
+        # A loop that has ended meanwhile refuses the call, and nobody is left on it who waits.
+        if not loop.is_closed():
+            raise
+
+
+def _settle(awaited: Waiting, timer: asyncio.TimerHandle, reading: Future[dict[str, Outcome]]) -> None:
+    timer.cancel()
+    if (error := reading.exception()) is not None:
+        _fail(awaited, error)
+        return
+    outcomes = reading.result()
+    for key, futures in awaited.items():
+        outcome = outcomes[key]
+        for future in futures:
+            if not future.done():
+                future.set_result(outcome)
+                # Whoever else asked for the key gets a value of its own: one caller's changes are not another's.
+                outcome = _copied(outcome) if len(futures) > 1 else outcome
+
+
+def _copied(outcome: Outcome) -> Outcome:
+    return replace(outcome, value=copy.deepcopy(outcome.value), metadata=copy.deepcopy(outcome.metadata))
+
+
+def _fail(awaited: Waiting, error: BaseException) -> None:
+    for futures in awaited.values():
+        for future in futures:
+            if not future.done():
+                future.set_exception(error)
+
+
+def _time_out(awaited: Waiting, seconds: float) -> None:
+    for key, futures in awaited.items():
+        for future in futures:
+            if not future.done():
+                future.set_result(timed_out(key, seconds))
 
 
 _batchers: WeakKeyDictionary[asyncio.AbstractEventLoop, ReadBatcher] = WeakKeyDictionary()
@@ -72,5 +147,5 @@ def current_batcher() -> ReadBatcher:
     loop = asyncio.get_running_loop()
     batcher = _batchers.get(loop)
     if batcher is None:
-        batcher = _batchers[loop] = ReadBatcher(loop)
+        batcher = _batchers[loop] = ReadBatcher()
     return batcher

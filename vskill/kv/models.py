@@ -1,7 +1,7 @@
 """Entries in a table.
 
-Each app models its own entries by a subclass of ``AbstractKVEntry`` with typed, indexed columns. These columns are projected from
-the value in the same write and cannot be written alone, so that a row cannot disagree with itself.
+Each app models its own entries by a subclass of ``AbstractKVEntry`` with typed, indexed columns. These columns are
+projected from the value in the same write and cannot be written alone, so that a row cannot disagree with itself.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class KVEntryQuerySet(models.QuerySet[EntryT]):
         return self.filter(Q(expires_at__isnull=True) | Q(expires_at__gt=Now()))
 
     def update(self, **columns: Any) -> int:
-        """Update columns that stand by themselves; raise ``ProjectedColumn`` for the value and what is projected from it."""
+        """Update columns that stand by themselves; raise ``ProjectedColumn`` for the value and what comes from it."""
         guarded = {"value", "version", *self.model.projected_columns}.intersection(columns)
         if guarded:
             raise ProjectedColumn(
@@ -36,6 +36,15 @@ class KVEntryQuerySet(models.QuerySet[EntryT]):
                 "write them through KVNamespace.put()."
             )
         return super().update(**columns)
+
+    def bulk_create(self, objs: Iterable[EntryT], *args: Any, **kwargs: Any) -> list[EntryT]:
+        """Insert entries, each with the projection of its value; raise ``ProjectedColumn`` when it could overwrite."""
+        if kwargs.get("update_conflicts"):
+            raise ProjectedColumn(f"{self.model.__name__} is not overwritten in bulk; use KVNamespace.put().")
+        made = list(objs)
+        for entry in made:
+            entry.set_projection()
+        return super().bulk_create(made, *args, **kwargs)
 
     def bulk_update(self, *_args: Any, **_kwargs: Any) -> int:
         """Refuse: a bulk update would write columns apart from the value."""
@@ -65,7 +74,8 @@ class KVEntryManager(models.Manager[EntryT]):
 class AbstractKVEntry(models.Model):
     """A key, its JSON value, its metadata, a version that every write raises, and a time of expiry.
 
-    ``namespace`` is the name of the environment. ``projected_columns`` names the columns of a subclass that ``project`` computes.
+    ``namespace`` is the name of the environment. ``projected_columns`` names the columns of a subclass that ``project``
+    computes.
     """
 
     projected_columns: ClassVar[tuple[str, ...]] = ()
@@ -97,20 +107,24 @@ class AbstractKVEntry(models.Model):
     def __str__(self) -> str:
         return f"{self.namespace}/{self.key}"
 
-    @classmethod
-    def project(cls, value: Any) -> dict[str, Any]:
-        """Return the typed columns of ``value``; a subclass names each of them in ``projected_columns``."""
-        return {}
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """Insert a new entry with the projection of its value; raise ``ProjectedColumn`` for one that is there."""
+        if not self._state.adding:
+            raise ProjectedColumn(f"{self} was left as it is; an entry is changed through KVNamespace.put().")
+        self.set_projection()
+        super().save(*args, **kwargs)
 
-    def save(self, *args: Any, update_fields: Iterable[str] | None = None, **kwargs: Any) -> None:
-        """Save with the projection of the value; raise ``ProjectedColumn`` when asked to save part of the row."""
-        if update_fields is not None:
-            raise ProjectedColumn(f"{self} is saved whole: its columns are projected from its value in the same write.")
+    def set_projection(self) -> None:
+        """Set the value as it is stored, and the columns that are projected from it."""
         decoded = decode(self.value)
         self.value = encode(decoded)
         for column, projected in self.project(decoded).items():
             setattr(self, column, projected)
-        super().save(*args, **kwargs)
+
+    @classmethod
+    def project(cls, value: Any) -> dict[str, Any]:  # noqa: ARG003 - a subclass has something to read from it
+        """Return the typed columns of ``value``; a subclass names each of them in ``projected_columns``."""
+        return {}
 
 
 class KVEntry(AbstractKVEntry):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterable, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import ExitStack
+from contextlib import aclosing
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any, Final
@@ -17,12 +17,12 @@ from vskill.environments import WorkerEnv
 from vskill.kv import writer
 from vskill.kv.codec import check_key
 from vskill.kv.listing import MAX_PAGE, KeyPage, list_keys
-from vskill.kv.loader import Source, current_batcher, start_chunk
+from vskill.kv.loader import Source, current_batcher, start_chunk, timed_out
 from vskill.kv.models import AbstractKVEntry
-from vskill.kv.outcomes import Outcome, Status
-from vskill.kv.probe import probe
-from vskill.kv.reader import CHUNK_SIZE, read_chunk
+from vskill.kv.outcomes import Outcome
+from vskill.kv.reader import CHUNK_SIZE, deadline_after, read_chunk
 from vskill.kv.threads import readers, writers
+from vskill.worker_context import refuse_closed_scope
 
 DEFAULT_WINDOW: Final = 2000
 
@@ -30,8 +30,9 @@ DEFAULT_WINDOW: Final = 2000
 class KVNamespace:
     """The entries of one table that belong to one environment.
 
-    Any number of ``get()`` may be awaited at once: each settles by itself, and the database sees selects of at most 500 keys, never
-    more than ``KV_READ_WORKERS`` of them at a time. To read a whole key space use ``get_many``, whose memory does not grow with it.
+    Any number of ``get()`` may be awaited at once: each settles by itself, and the database sees selects of at most 500
+    keys, never more than ``KV_READ_WORKERS`` of them at a time. To read a whole key space use
+    ``get_many(list_all(prefix))``, whose memory does not grow with it.
     """
 
     def __init__(self, model: type[AbstractKVEntry], environment: WorkerEnv) -> None:
@@ -44,49 +45,51 @@ class KVNamespace:
     def __repr__(self) -> str:
         return f"<KVNamespace {self.model.__name__} of {self.name!r}>"
 
-    async def get(self, key: str, *, timeout: float | None = None) -> Outcome:
-        """Return the outcome of one key; after ``timeout`` seconds (default ``KV_READ_TIMEOUT``) it is ``TIMED_OUT``."""
+    async def get(self, key: str, *, timeout: float | None = None) -> Outcome:  # noqa: ASYNC109 - a timeout is an outcome here
+        """Return the outcome of one key.
+
+        It is ``TIMED_OUT`` after ``KV_READ_TIMEOUT`` seconds, or after ``timeout`` where that is sooner.
+        """
         check_key(key)
-        limit = settings.KV_READ_TIMEOUT if timeout is None else timeout
-        with probe.reading():
-            try:
-                async with asyncio.timeout(limit):
-                    # shield: callers of the same turn share one future, and one that gives up must not cancel it for the others.
-                    return await asyncio.shield(current_batcher().load(self._source, key))
-            except TimeoutError:
-                return Outcome(key, Status.TIMED_OUT, detail=f"no answer within {limit:g} s")
-
-    async def get_many(self, keys: Iterable[str], *, window: int = DEFAULT_WINDOW) -> AsyncIterator[Outcome]:
-        """Yield the outcome of each key in the order asked, with at most ``window`` keys being read or waiting to be yielded."""
-        upcoming = iter(keys)
-        started: deque[tuple[list[str], Future[dict[str, Outcome]], ExitStack]] = deque()
-        size = max(1, min(CHUNK_SIZE, window))
+        refuse_closed_scope()
+        future = current_batcher().load(self._source, key)
+        if timeout is None:
+            return await future
         try:
-            while True:
-                while len(started) * size < window and (chunk := [check_key(key) for key in islice(upcoming, size)]):
-                    # A read is in flight from here on, and not only once its turn to be waited for has come.
-                    counted = ExitStack()
-                    counted.enter_context(probe.reading(len(chunk)))
-                    started.append((chunk, start_chunk(self._source, chunk), counted))
-                if not started:
-                    return
-                chunk, reading, counted = started.popleft()
-                with counted:
-                    outcomes = await self._settled(chunk, reading)
-                for key in chunk:
-                    yield outcomes[key]
-        finally:
-            for _chunk, reading, counted in started:
-                reading.cancel()
-                counted.close()
-
-    async def _settled(self, chunk: Sequence[str], reading: Future[dict[str, Outcome]]) -> dict[str, Outcome]:
-        limit = settings.KV_READ_TIMEOUT
-        try:
-            async with asyncio.timeout(limit):
-                return await asyncio.wrap_future(reading)
+            async with asyncio.timeout(timeout):
+                return await future
         except TimeoutError:
-            return {key: Outcome(key, Status.TIMED_OUT, detail=f"no answer within {limit:g} s") for key in chunk}
+            return timed_out(key, timeout)
+
+    async def get_many(
+        self, keys: Iterable[str] | AsyncIterable[str], *, window: int = DEFAULT_WINDOW
+    ) -> AsyncIterator[Outcome]:
+        """Yield the outcome of each key in the order asked.
+
+        At most ``window`` keys are being read or waiting to be yielded, so memory does not grow with their number.
+        """
+        refuse_closed_scope()
+        size = max(1, min(CHUNK_SIZE, window))
+        seconds = settings.KV_READ_TIMEOUT
+        started: deque[tuple[list[str], Future[dict[str, Outcome]]]] = deque()
+        ended = False
+        try:
+            async with aclosing(_chunks(keys, size)) as chunks:
+                while True:
+                    while not ended and len(started) < max(1, window // size):
+                        chunk = await anext(chunks, None)
+                        if chunk is None:
+                            ended = True
+                        else:
+                            started.append((chunk, start_chunk(self._source, chunk, deadline_after(seconds))))
+                    if not started:
+                        return
+                    chunk, reading = started.popleft()
+                    for outcome in await _settled(chunk, reading, seconds):
+                        yield outcome
+        finally:
+            for _chunk, reading in started:
+                reading.cancel()
 
     async def put(
         self,
@@ -130,7 +133,7 @@ class KVNamespace:
         return purged
 
     def get_sync(self, key: str) -> Outcome:
-        """Return the outcome of one key, read on the connection of the calling thread: inside its transaction, if it has one."""
+        """Return the outcome of one key, read on the connection of the calling thread, inside its transaction."""
         check_key(key)
         return read_chunk(*self._source, [key])[key]
 
@@ -146,8 +149,8 @@ class KVNamespace:
     ) -> int:
         """Write one entry on the connection of the calling thread and return its new version.
 
-        ``expect_version`` makes it a compare-and-set: 0 where nothing may be there, the version that was read otherwise. Raises
-        ``VersionConflict`` with nothing written.
+        ``expect_version`` makes it a compare-and-set: 0 where nothing may be there, the version that was read
+        otherwise. Raises ``VersionConflict`` with nothing written.
         """
         return writer.put(
             *self._source, key, value, metadata=metadata, expires_at=expires_at, ttl=ttl, expect_version=expect_version
@@ -160,3 +163,28 @@ class KVNamespace:
     def list_sync(self, prefix: str = "", *, limit: int = MAX_PAGE, cursor: str | None = None) -> KeyPage:
         """Return one page of keys, read on the connection of the calling thread."""
         return list_keys(*self._source, prefix=prefix, limit=limit, cursor=cursor)
+
+
+async def _chunks(keys: Iterable[str] | AsyncIterable[str], size: int) -> AsyncGenerator[list[str], None]:
+    if not isinstance(keys, AsyncIterable):
+        upcoming = iter(keys)
+        while chunk := [check_key(key) for key in islice(upcoming, size)]:
+            yield chunk
+        return
+    chunk = []
+    async for key in keys:
+        chunk.append(check_key(key))
+        if len(chunk) == size:
+            yield chunk
+            chunk = []
+    if chunk:
+        yield chunk
+
+
+async def _settled(chunk: Sequence[str], reading: Future[dict[str, Outcome]], seconds: float) -> Iterable[Outcome]:
+    try:
+        async with asyncio.timeout(seconds):
+            outcomes = await asyncio.wrap_future(reading)
+    except TimeoutError:
+        return [timed_out(key, seconds) for key in chunk]
+    return [outcomes[key] for key in chunk]

@@ -26,8 +26,8 @@ class Status(StrEnum):
 class Outcome:
     """The end of one read.
 
-    ``value``, ``version`` and ``metadata`` are set only where ``status`` is ``VALUE``; ``version`` is also set for a malformed
-    entry, which exists. ``detail`` says why there is no value.
+    ``value``, ``version`` and ``metadata`` are set only where ``status`` is ``VALUE``; ``version`` is also set for a
+    malformed entry, which exists. ``detail`` says why there is no value.
     """
 
     key: str
@@ -51,7 +51,7 @@ class Outcome:
         """Return the value; raise ``EntryUnavailable`` where there is none."""
         if self.status is not Status.VALUE:
             reason = f": {self.detail}" if self.detail else ""
-            raise EntryUnavailable(f"The entry {self.key!r} has no value to read ({self.status}{reason}).")
+            raise EntryUnavailable(f"The entry {self.key!r} has no value to read ({self.status}{reason}).", self.status)
         return self.value
 
 

@@ -1,7 +1,7 @@
 """What the KV layer counts about itself, so that a claim of concurrency can be checked where it happens.
 
-Counters belong to the layer and not to its callers: ``reads_in_flight`` counts keys that were asked for and have not settled,
-``selects_in_flight`` counts statements that a database is working on at this moment.
+Counters belong to the layer and not to its callers: ``reads_in_flight`` counts keys that were asked for and have not
+settled, ``selects_in_flight`` counts statements that a database is working on at this moment.
 """
 
 from __future__ import annotations
@@ -24,18 +24,17 @@ class ReadProbe:
     selects: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
-    @contextmanager
-    def reading(self, keys: int = 1) -> Iterator[None]:
-        """Count ``keys`` reads as in flight while the body runs."""
+    def begin_reads(self, keys: int) -> None:
+        """Count ``keys`` reads as in flight from now on."""
         with self._lock:
             self.reads += keys
             self.reads_in_flight += keys
             self.max_reads_in_flight = max(self.max_reads_in_flight, self.reads_in_flight)
-        try:
-            yield
-        finally:
-            with self._lock:
-                self.reads_in_flight -= keys
+
+    def end_reads(self, keys: int) -> None:
+        """Count ``keys`` reads as settled."""
+        with self._lock:
+            self.reads_in_flight -= keys
 
     @contextmanager
     def selecting(self) -> Iterator[None]:

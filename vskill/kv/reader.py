@@ -1,50 +1,46 @@
 """Read keys in chunks, and let one bad row cost no more than itself.
 
-A chunk is one select. When it fails, the chunk is halved until the rows that cannot be read stand alone: two bad rows among
-twenty thousand cost those two. Halving has a budget, and a database that does not answer is one failure and not five hundred.
+A chunk is one select. When it fails, the chunk is halved until the rows that cannot be read stand alone: two bad rows
+among twenty thousand cost those two. Halving has a budget, and a database that does not answer is one failure and not
+five hundred.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, Final
+import logging
+import time
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from typing import Final
 
-from django.db import DatabaseError, InterfaceError, connections, models
-from django.db.models import Case, Q, Value, When
-from django.db.models.functions import Now
+from django.db import DatabaseError, InterfaceError, connections, transaction
 
 from vskill.kv.codec import decode
 from vskill.kv.models import AbstractKVEntry
 from vskill.kv.outcomes import Outcome, Status
 from vskill.kv.probe import probe
+from vskill.kv.statements import statements
 
 CHUNK_SIZE: Final = 500
-# Finding one bad row of a chunk takes 2 * log2(500) = 18 selects; this is enough for about ten of them.
-BISECT_BUDGET: Final = 200
+LONGEST_REASON: Final = 200
+# What a select raises when a database, its driver or the text of a row is at fault; all else is a mistake of ours.
+READ_FAILURES: Final = (DatabaseError, InterfaceError, UnicodeDecodeError)
+# A key that no entry can have: a select of it reads no row, so what fails then is not a row.
+NO_KEY: Final = ""
 
-_EXPIRED: Final = Case(
-    When(Q(expires_at__isnull=False) & Q(expires_at__lte=Now()), then=Value(True)),
-    default=Value(False),
-    output_field=models.BooleanField(),
-)
-_COLUMNS: Final = ("key", "value", "version", "metadata", _EXPIRED)
-_Row = tuple[str, str, int, str, bool]
+logger = logging.getLogger(__name__)
 
-
-def _select(model: type[AbstractKVEntry], alias: str, namespace: str, keys: Sequence[str]) -> list[_Row]:
-    with probe.selecting():
-        rows = model.objects.using(alias).filter(namespace=namespace, key__in=keys).values_list(*_COLUMNS)  # type: ignore[misc]
-        return list(rows)  # type: ignore[arg-type]
+Row = tuple[str, str, int, str, bool]
 
 
-def decode_row(row: _Row) -> Outcome:
+def decode_row(row: Row) -> Outcome:
     """Return the outcome of a row that could be read: a value, expired, or malformed."""
     key, text, version, metadata, expired = row
     if expired:
         return Outcome(key, Status.EXPIRED)
     try:
         value = decode(text)
-        described = decode(metadata) if metadata != "{}" else {}
+        described = {} if metadata == "{}" else decode(metadata)
     except ValueError as error:
         return Outcome(key, Status.MALFORMED, version=version, detail=str(error))
     if not isinstance(described, dict):
@@ -52,59 +48,131 @@ def decode_row(row: _Row) -> Outcome:
     return Outcome(key, Status.VALUE, value, version, described)
 
 
-def _answers(alias: str) -> bool:
-    connection = connections[alias]
-    try:
-        connection.ensure_connection()
-        return bool(connection.is_usable())
-    except DatabaseError:
-        return False
-
-
-def _halves(keys: Sequence[str]) -> Iterator[Sequence[str]]:
-    middle = len(keys) // 2
-    yield keys[:middle]
-    yield keys[middle:]
+def reason_of(error: BaseException) -> str:
+    """Return the first line of an error, short enough for an outcome and a log."""
+    lines = str(error).strip().splitlines()
+    return lines[0][:LONGEST_REASON] if lines else type(error).__name__
 
 
 class _ChunkReader:
     """One chunk: its rows, and what could not be read with the reason."""
 
-    def __init__(self, model: type[AbstractKVEntry], alias: str, namespace: str) -> None:
-        self._model = model
-        self._alias = alias
+    def __init__(
+        self, model: type[AbstractKVEntry], alias: str, namespace: str, budget: int, given_up: Callable[[], bool]
+    ) -> None:
+        self._connection = connections[alias]
+        self._statements = statements(model, self._connection.vendor)
         self._namespace = namespace
-        self._budget = BISECT_BUDGET
+        # As many selects as there are keys. Finding one bad row of 500 takes 18, fifty of them about 430.
+        self._budget = budget
+        self._given_up = given_up
+        self._connected_anew = False
+        self._answers = False
+        self._away = ""
         self.outcomes: dict[str, Outcome] = {}
 
     def read(self, keys: Sequence[str]) -> None:
+        if self._given_up():
+            self._settle(keys, Status.TIMED_OUT, "nobody waits for it any more")
+            return
+        if self._away:
+            self._settle(keys, Status.UNREADABLE, self._away)
+            return
         try:
-            rows = _select(self._model, self._alias, self._namespace, keys)
-        except (DatabaseError, InterfaceError, UnicodeDecodeError, ValueError) as error:
+            rows = self._select(keys)
+        except READ_FAILURES as error:
             self._after_failure(keys, error)
             return
+        outcomes = self.outcomes
         for row in rows:
-            self.outcomes[row[0]] = decode_row(row)
-        for key in keys:
-            if key not in self.outcomes:
-                self.outcomes[key] = Outcome(key, Status.MISSING)
+            outcomes[row[0]] = decode_row(row)
+        if len(rows) < len(keys):
+            for key in keys:
+                if key not in outcomes:
+                    outcomes[key] = Outcome(key, Status.MISSING)
+
+    def _select(self, keys: Sequence[str]) -> list[Row]:
+        # A select that fails inside a transaction of the caller must not take that transaction with it.
+        alias, inside = self._connection.alias, self._connection.in_atomic_block
+        with (
+            probe.selecting(),
+            transaction.atomic(using=alias) if inside else nullcontext(),
+            self._connection.cursor() as cursor,
+        ):
+            cursor.execute(self._statements.read_keys, [self._namespace, self._statements.keys(keys)])
+            rows: list[Row] = cursor.fetchall()
+            return rows
 
     def _after_failure(self, keys: Sequence[str], error: Exception) -> None:
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        if len(keys) == 1 or self._budget <= 0 or not _answers(self._alias):
-            for key in keys:
-                self.outcomes[key] = Outcome(key, Status.UNREADABLE, detail=reason)
-            return
-        self._budget -= 2
-        for half in _halves(keys):
-            self.read(half)
+        if self._connection_was_lost():
+            self.read(keys)
+        elif not self._a_row_is_to_blame():
+            # Remembered, because what is left of the chunk would meet the same failure.
+            self._away = reason_of(error)
+            logger.error("%d keys of %r were not read: %s", len(keys), self._namespace, self._away)
+            self._settle(keys, Status.UNREADABLE, self._away)
+        elif len(keys) == 1:
+            logger.error("%r of %r cannot be read: %s", keys[0], self._namespace, reason_of(error))
+            self._settle(keys, Status.UNREADABLE, reason_of(error))
+        elif self._budget < 2:
+            logger.error("%d keys of %r were given up: too many bad rows", len(keys), self._namespace)
+            self._settle(keys, Status.UNREADABLE, f"too many rows beside it are bad: {reason_of(error)}")
+        else:
+            self._budget -= 2
+            middle = len(keys) // 2
+            self.read(keys[:middle])
+            self.read(keys[middle:])
+
+    def _connection_was_lost(self) -> bool:
+        """Return whether the connection broke and a new one could be made; that is tried once a chunk."""
+        connection = self._connection
+        if self._connected_anew or connection.in_atomic_block or connection.connection is None:
+            return False
+        if connection.is_usable():
+            return False
+        self._connected_anew = True
+        connection.close()
+        try:
+            connection.ensure_connection()
+        except READ_FAILURES:
+            return False
+        return True
+
+    def _a_row_is_to_blame(self) -> bool:
+        if self._connection.connection is None:
+            return False
+        if not self._answers:
+            try:
+                self._select([NO_KEY])
+            except READ_FAILURES:
+                return False
+            self._answers = True
+        return True
+
+    def _settle(self, keys: Sequence[str], status: Status, reason: str) -> None:
+        for key in keys:
+            self.outcomes[key] = Outcome(key, status, detail=reason)
 
 
-def read_chunk(model: type[AbstractKVEntry], alias: str, namespace: str, keys: Sequence[str]) -> dict[str, Outcome]:
+def read_chunk(
+    model: type[AbstractKVEntry],
+    alias: str,
+    namespace: str,
+    keys: Sequence[str],
+    *,
+    given_up: Callable[[], bool] = lambda: False,
+) -> dict[str, Outcome]:
     """Return the outcome of each of at most ``CHUNK_SIZE`` keys, read now, on the connection of this thread.
 
-    Never raises for a row: a row that cannot be read is ``UNREADABLE``, with the database's reason in ``detail``.
+    Never raises for a row: one that cannot be read is ``UNREADABLE``, with the database's reason in ``detail``.
+    ``given_up`` is asked before each select; once it says so, what is left is ``TIMED_OUT``.
     """
-    chunk = _ChunkReader(model, alias, namespace)
+    chunk = _ChunkReader(model, alias, namespace, len(keys), given_up)
     chunk.read(keys)
     return chunk.outcomes
+
+
+def deadline_after(seconds: float) -> Callable[[], bool]:
+    """Return a ``given_up`` that says so ``seconds`` from now."""
+    end = time.monotonic() + seconds
+    return lambda: time.monotonic() > end

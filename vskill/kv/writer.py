@@ -1,56 +1,70 @@
 """Write entries: each function is one compare-and-set, synchronous, on the connection of the calling thread.
 
-They may stand inside a larger transaction (a submission and its queue message, say). Asynchronous callers use ``KVNamespace``.
+They may stand inside a larger transaction (a submission and its queue message, say); one that fails leaves that
+transaction usable. Asynchronous callers use ``KVNamespace``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Final
 
-from django.db import IntegrityError, transaction
-from django.db.models import F, Q
+from django.db import connections, transaction
+from django.db.models import QuerySet
 from django.db.models.functions import Now
 
-from vskill.kv.clock import database_now
-from vskill.kv.codec import check_key, encode
-from vskill.kv.errors import InvalidValue, VersionConflict
-from vskill.kv.models import AbstractKVEntry, KVEntryQuerySet
+from vskill.kv.codec import check_key, decode, encode, is_storable
+from vskill.kv.errors import InvalidValue, ProjectedColumn, VersionConflict
+from vskill.kv.models import AbstractKVEntry
+from vskill.kv.statements import Statements, statements
 
-_LIVE = Q(expires_at__isnull=True) | Q(expires_at__gt=Now())
+# Beyond it, a date that no database can hold comes near.
+LONGEST_TTL: Final = timedelta(days=366 * 100)
 
 
 def _conflict(key: str, expected: int) -> VersionConflict:
     wanted = "not to exist" if expected == 0 else f"at version {expected}"
-    return VersionConflict(f"{key!r} was expected {wanted}, and another writer was first. Nothing was written: read it again.")
+    return VersionConflict(
+        f"{key!r} was expected {wanted}, and another writer was first. Nothing was written: read it again."
+    )
 
 
-def _columns(
-    model: type[AbstractKVEntry], value: Any, metadata: Mapping[str, Any] | None, expires_at: datetime | None
-) -> dict[str, Any]:
-    if metadata is not None and not isinstance(metadata, Mapping):
-        raise InvalidValue("Metadata is an object of names and values.")
-    return {
-        "value": encode(value),
-        "metadata": encode(dict(metadata or {})),
-        "expires_at": expires_at,
-        "updated_at": Now(),
-        **model.project(value),
-    }
+def _savepoint(alias: str) -> AbstractContextManager[Any]:
+    # PostgreSQL gives up the whole transaction after an error; a caller that handles the error needs it still.
+    return transaction.atomic(using=alias) if connections[alias].in_atomic_block else nullcontext()
 
 
-def _insert(model: type[AbstractKVEntry], alias: str, namespace: str, key: str, columns: dict[str, Any]) -> bool:
-    """Insert a row; return False where another writer has put one there first."""
-    try:
-        with transaction.atomic(using=alias):
-            # bulk_create because Model.save() would project again and first look for a row to update.
-            model.objects.using(alias).bulk_create([model(namespace=namespace, key=key, version=1, **columns)])
-    except IntegrityError:
-        if model.objects.using(alias).filter(namespace=namespace, key=key).exists():
-            return False
-        raise
-    return True
+def projection(model: type[AbstractKVEntry], text: str) -> dict[str, Any]:
+    """Return the projected columns of the value whose JSON is ``text``.
+
+    Raises ``InvalidValue`` where a text among them is none that every database could hold, and ``ProjectedColumn``
+    where ``model`` projects other columns than it names.
+    """
+    if not model.projected_columns:
+        return {}
+    # From the JSON and not from the value that was given, because the JSON is what readers will see.
+    columns = model.project(decode(text))
+    if columns.keys() != set(model.projected_columns):
+        raise ProjectedColumn(f"{model.__name__}.project() gives {sorted(columns)}, and not its projected_columns.")
+    for column, projected in columns.items():
+        if isinstance(projected, str) and not is_storable(projected):
+            raise InvalidValue(f"The value has a character in {column!r} that no database can hold: {projected!a}.")
+    return columns
+
+
+def _expiry(wording: Statements, alias: str, expires_at: datetime | None, ttl: timedelta | None) -> tuple[str, Any]:
+    """Return the SQL of the time of expiry, and its parameter."""
+    if ttl is not None:
+        if expires_at is not None:
+            raise InvalidValue("Give expires_at or ttl, not both.")
+        if abs(ttl) > LONGEST_TTL:
+            raise InvalidValue(f"A ttl is at most {LONGEST_TTL.days} days; leave it out for an entry that stays.")
+        return wording.expiry_after(ttl)
+    if expires_at is not None and expires_at.tzinfo is None:
+        raise InvalidValue(f"A time of expiry has a zone; {expires_at} has none.")
+    return "%s", wording.column("expires_at", expires_at, alias)
 
 
 def put(
@@ -67,47 +81,70 @@ def put(
 ) -> int:
     """Write one entry with the columns that are projected from its value, and return its new version.
 
-    ``expect_version`` is the version that must be there: 0 for none (an expired entry is none), ``None`` for any. ``ttl`` counts
-    from the database's clock. Raises ``VersionConflict`` with nothing written, ``InvalidKey``, ``InvalidValue``, and whatever
-    constraint of ``model`` the row would break as ``IntegrityError``.
+    ``expect_version`` is the version that must be there: 0 for none (an expired entry is none), ``None`` for any.
+    ``ttl`` counts from the database's clock. Raises ``VersionConflict`` with nothing written, ``InvalidKey``,
+    ``InvalidValue``, and whatever constraint of ``model`` the row would break as ``IntegrityError``. Metadata and
+    expiry are those given here: a write replaces the whole entry.
     """
     check_key(key)
-    if ttl is not None:
-        if expires_at is not None:
-            raise InvalidValue("Give expires_at or ttl, not both.")
-        expires_at = database_now(alias) + ttl
-    columns = _columns(model, value, metadata, expires_at)
-    rows: KVEntryQuerySet[AbstractKVEntry] = model.objects.using(alias).filter(namespace=namespace, key=key)
+    if metadata is not None and not isinstance(metadata, Mapping):
+        raise InvalidValue("Metadata is an object of names and values.")
+    connection = connections[alias]
+    wording = statements(model, connection.vendor)
+    text = encode(value)
+    projected = projection(model, text)
+    expiry, expires = _expiry(wording, alias, expires_at, ttl)
+    changed = {"value": "%s", "metadata": "%s", "expires_at": expiry, "updated_at": wording.now}
+    changed |= dict.fromkeys(projected, "%s")
+    parameters = [text, encode(dict(metadata or {})), expires]
+    parameters += [wording.column(column, projected[column], alias) for column in projected]
     if expect_version:
-        if not rows.filter(_LIVE, version=expect_version).write_row(version=F("version") + 1, **columns):
-            raise _conflict(key, expect_version)
+        with _savepoint(alias), connection.cursor() as cursor:
+            cursor.execute(wording.update(changed), [*parameters, namespace, key, expect_version])
+            if cursor.rowcount != 1:
+                raise _conflict(key, expect_version)
         return expect_version + 1
+    inserted = changed | dict.fromkeys(("namespace", "key", "version", *wording.defaults), "%s")
+    inserted["created_at"] = wording.now
+    parameters += [namespace, key, 1]
+    parameters += [wording.column(column, default, alias) for column, default in wording.defaults.items()]
+    with _savepoint(alias), connection.cursor() as cursor:
+        cursor.execute(wording.upsert(inserted, list(changed), only_expired=expect_version == 0), parameters)
+        written = cursor.fetchall()
+    if not written:
+        raise _conflict(key, 0)
+    return int(written[0][0])
+
+
+def _delete_locked(model: type[AbstractKVEntry], alias: str, rows: QuerySet[AbstractKVEntry]) -> int:
+    """Delete ``rows`` as they are when they are found, with whatever points at them, and return how many they were.
+
+    They are locked first: Django reads what points at a row before it deletes, and the row could be another by then.
+    """
     with transaction.atomic(using=alias):
-        replaceable = rows.filter(expires_at__lte=Now()) if expect_version == 0 else rows
-        for _attempt in range(2):
-            # A row keeps counting when it is replaced, so that nobody who holds its old version can match the new entry.
-            if replaceable.write_row(version=F("version") + 1, **columns):
-                return int(rows.values_list("version", flat=True).get())
-            if _insert(model, alias, namespace, key, columns):
-                return 1
-            if expect_version == 0:
-                break
-        raise _conflict(key, expect_version or 0)
+        ids = list(rows.select_for_update().values_list("pk", flat=True))
+        if ids:
+            # Only the number is read, because a row that cannot be read must still go.
+            model.objects.using(alias).filter(pk__in=ids).only("pk").delete()
+        return len(ids)
 
 
-def delete(model: type[AbstractKVEntry], alias: str, namespace: str, key: str, *, expect_version: int | None = None) -> bool:
-    """Delete one entry and return whether there was one; raise ``VersionConflict`` where it is not at ``expect_version``."""
-    rows = model.objects.using(alias).filter(namespace=namespace, key=check_key(key))
+def delete(
+    model: type[AbstractKVEntry], alias: str, namespace: str, key: str, *, expect_version: int | None = None
+) -> bool:
+    """Delete one entry and return whether there was one; raise ``VersionConflict`` where it is not at that version.
+
+    An entry that is written again later starts at version 1: a compare-and-set cannot tell it from the one before.
+    """
+    rows = model.objects.using(alias).live().filter(namespace=namespace, key=check_key(key))
     if expect_version is None:
-        return bool(rows.live().delete()[0])
-    if not rows.filter(_LIVE, version=expect_version).delete()[0]:
+        return bool(_delete_locked(model, alias, rows))
+    if not _delete_locked(model, alias, rows.filter(version=expect_version)):
         raise _conflict(key, expect_version)
     return True
 
 
 def purge_expired(model: type[AbstractKVEntry], alias: str, namespace: str, *, limit: int = 1000) -> int:
-    """Delete at most ``limit`` entries that have expired and return how many; call it again while it returns ``limit``."""
+    """Delete at most ``limit`` entries that have expired and return how many; 0 says that there are no more."""
     expired = model.objects.using(alias).filter(namespace=namespace, expires_at__lte=Now())
-    ids = list(expired.order_by("expires_at").values_list("pk", flat=True)[:limit])
-    # The time is asked for again: an entry that was written anew since is not expired.
-    return model.objects.using(alias).filter(pk__in=ids, expires_at__lte=Now()).delete()[0]
+    return _delete_locked(model, alias, expired.order_by("expires_at")[:limit])
