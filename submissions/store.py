@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -12,75 +11,43 @@ from django.db import transaction
 from django.db.models import Count
 
 from submissions.models import SUBMISSION_PREFIX, SubmissionEntry, SubmissionTransition
+from submissions.records import (
+    StuckReport,
+    StuckSubmission,
+    Submission,
+    SubmissionNotFound,
+    stuck_of,
+    submission_of,
+)
 from submissions.states import STUCK_STATES, State, check_transition
 from vskill.environments import WorkerEnv
-from vskill.errors import VskillError
-from vskill.kv.clock import database_now, isoformat, parse_isoformat
+from vskill.kv.clock import database_now, isoformat
 from vskill.kv.namespace import KVNamespace
-from vskill.kv.outcomes import Outcome, ReadCounts, Status
+from vskill.kv.outcomes import ReadCounts, Status
 from vskill.kv.threads import readers
 
+__all__ = [
+    "StuckReport",
+    "StuckSubmission",
+    "Submission",
+    "SubmissionNotFound",
+    "count_states",
+    "create_submission",
+    "get_stuck_submissions",
+    "get_submission",
+    "get_submission_index",
+    "get_submissions_fresh",
+    "history",
+    "new_submission_id",
+    "read_submission",
+    "repeat",
+    "submission_key",
+    "submission_namespace",
+    "touch",
+    "transition",
+]
+
 INDEX_PAGE: Final = 50
-
-
-class SubmissionNotFound(VskillError):
-    """There is no submission of that id in this environment."""
-
-    code = "submission_not_found"
-
-
-@dataclass(frozen=True)
-class Submission:
-    """A submission as it was read: its value and the version that a change of it must name."""
-
-    id: str
-    version: int
-    value: Mapping[str, Any]
-
-    @property
-    def state(self) -> State:
-        """Return the state it was read in."""
-        return State(self.value["state"])
-
-    def text(self, name: str) -> str:
-        """Return a text of the value, empty where there is none."""
-        found = self.value.get(name)
-        return found if isinstance(found, str) else ""
-
-
-@dataclass(frozen=True)
-class StuckSubmission:
-    """A submission that has not moved for longer than the threshold."""
-
-    id: str
-    state: State
-    repo_url: str
-    skill_name: str
-    skill_path: str
-    updated_at: datetime
-    stuck_for: timedelta
-    version: int
-
-    def as_json(self) -> dict[str, Any]:
-        """Return what commands and APIs report of it."""
-        return {
-            "id": self.id,
-            "state": self.state,
-            "repoUrl": self.repo_url,
-            "skillName": self.skill_name,
-            "skillPath": self.skill_path,
-            "updatedAt": isoformat(self.updated_at),
-            "stuckForMs": self.stuck_for // timedelta(milliseconds=1),
-        }
-
-
-@dataclass(frozen=True)
-class StuckReport:
-    """The stuck submissions, longest first, and how every read of the search for them ended."""
-
-    stuck: tuple[StuckSubmission, ...]
-    counts: ReadCounts
-    unreadable: tuple[str, ...] = ()
 
 
 def submission_namespace(env: WorkerEnv) -> KVNamespace:
@@ -96,19 +63,6 @@ def submission_key(submission_id: str) -> str:
 def new_submission_id() -> str:
     """Return a new id: ``sub_`` and the hex of a random UUID."""
     return f"sub_{uuid.uuid4().hex}"
-
-
-def _submission(outcome: Outcome) -> Submission:
-    submission_id = outcome.key.removeprefix(SUBMISSION_PREFIX)
-    if outcome.absent:
-        raise SubmissionNotFound(f"There is no submission {submission_id!r} here.")
-    value = outcome.require()
-    if not isinstance(value, dict) or value.get("state") not in State.__members__:
-        raise SubmissionNotFound(
-            f"The entry of submission {submission_id!r} is not a submission. It was left as it is; "
-            "the admin shows it under submissions."
-        )
-    return Submission(submission_id, outcome.version, value)
 
 
 def _record(
@@ -150,12 +104,12 @@ def create_submission(env: WorkerEnv, fields: Mapping[str, Any], *, actor: str, 
 
 def read_submission(env: WorkerEnv, submission_id: str) -> Submission:
     """Return one submission, read on the calling thread; raise ``SubmissionNotFound``."""
-    return _submission(submission_namespace(env).get_sync(submission_key(submission_id)))
+    return submission_of(submission_namespace(env).get_sync(submission_key(submission_id)))
 
 
 async def get_submission(env: WorkerEnv, submission_id: str) -> Submission:
     """Return one submission; raise ``SubmissionNotFound``."""
-    return _submission(await submission_namespace(env).get(submission_key(submission_id)))
+    return submission_of(await submission_namespace(env).get(submission_key(submission_id)))
 
 
 def transition(
@@ -224,39 +178,11 @@ async def get_submissions_fresh(env: WorkerEnv, ids: Iterable[str]) -> tuple[lis
         status = outcome.status
         if outcome.found:
             try:
-                found.append(_submission(outcome))
+                found.append(submission_of(outcome))
             except SubmissionNotFound:
                 status = Status.MALFORMED
         statuses.append(status)
     return found, ReadCounts.of(statuses)
-
-
-def _stuck(outcome: Outcome, now: datetime, older_than: timedelta, states: frozenset[State]) -> StuckSubmission | None:
-    """Return the submission when it is stuck, ``None`` when it is not; raise ``ValueError`` for a value that cannot
-    tell."""
-    value = outcome.value
-    if not isinstance(value, dict):
-        raise ValueError("not an object")
-    if (state := value.get("state")) not in State.__members__:
-        raise ValueError("no state")
-    if state not in states:
-        return None
-    updated_at = parse_isoformat(value.get("updatedAt"))
-    if updated_at is None:
-        raise ValueError("no time")
-    stuck_for = now - updated_at
-    if stuck_for < older_than:
-        return None
-    return StuckSubmission(
-        id=outcome.key.removeprefix(SUBMISSION_PREFIX),
-        state=State(state),
-        repo_url=str(value.get("repoUrl", "")),
-        skill_name=str(value.get("skillName", "")),
-        skill_path=str(value.get("skillPath", "")),
-        updated_at=updated_at,
-        stuck_for=stuck_for,
-        version=outcome.version,
-    )
 
 
 def _stuck_candidates(env: WorkerEnv, now: datetime, older_than: timedelta, states: frozenset[State]) -> list[str]:
@@ -273,14 +199,17 @@ async def get_stuck_submissions(
     older_than: timedelta,
     states: frozenset[State] = STUCK_STATES,
     using: str = "index",
+    now: datetime | None = None,
 ) -> StuckReport:
-    """Find the submissions that have not moved for ``older_than`` or longer, by the database's clock.
+    """Find the submissions that have not moved for ``older_than`` or longer at ``now``, by default the time of the
+    database's clock.
 
     ``using="scan"`` reads every ``sub:*`` entry; ``"index"`` asks the typed partial index and reads the candidates.
     Both read concurrently, each read settles by itself, and both give the same set: an entry that the index cannot
     know (malformed) is counted by the scan alone.
     """
-    now = await readers.run(database_now, env.database)
+    if now is None:
+        now = await readers.run(database_now, env.database)
     namespace = submission_namespace(env)
     if using == "scan":
         keys: Sequence[str] = [key async for key in namespace.list_all(SUBMISSION_PREFIX)]
@@ -293,7 +222,7 @@ async def get_stuck_submissions(
         status = outcome.status
         if outcome.found:
             try:
-                found = _stuck(outcome, now, older_than, states)
+                found = stuck_of(outcome, now, older_than, states)
             except ValueError:
                 status = Status.MALFORMED
             else:

@@ -1,0 +1,118 @@
+"""What is read of submissions: one as it stands, one that is stuck, and the report of a search for those."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from submissions.models import SUBMISSION_PREFIX
+from submissions.states import State
+from vskill.errors import VskillError
+from vskill.kv.clock import isoformat, parse_isoformat
+from vskill.kv.outcomes import Outcome, ReadCounts
+
+
+class SubmissionNotFound(VskillError):
+    """There is no submission of that id in this environment."""
+
+    code = "submission_not_found"
+
+
+@dataclass(frozen=True)
+class Submission:
+    """A submission as it was read: its value and the version that a change of it must name."""
+
+    id: str
+    version: int
+    value: Mapping[str, Any]
+
+    @property
+    def state(self) -> State:
+        """Return the state it was read in."""
+        return State(self.value["state"])
+
+    def text(self, name: str) -> str:
+        """Return a text of the value, empty where there is none."""
+        found = self.value.get(name)
+        return found if isinstance(found, str) else ""
+
+
+@dataclass(frozen=True)
+class StuckSubmission:
+    """A submission that has not moved for longer than the threshold."""
+
+    id: str
+    state: State
+    repo_url: str
+    skill_name: str
+    skill_path: str
+    updated_at: datetime
+    stuck_for: timedelta
+    version: int
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what commands and APIs report of it."""
+        return {
+            "id": self.id,
+            "state": self.state,
+            "repoUrl": self.repo_url,
+            "skillName": self.skill_name,
+            "skillPath": self.skill_path,
+            "updatedAt": isoformat(self.updated_at),
+            "stuckForMs": self.stuck_for // timedelta(milliseconds=1),
+        }
+
+
+@dataclass(frozen=True)
+class StuckReport:
+    """The stuck submissions, longest first, and how every read of the search for them ended."""
+
+    stuck: tuple[StuckSubmission, ...]
+    counts: ReadCounts
+    unreadable: tuple[str, ...] = ()
+
+
+def submission_of(outcome: Outcome) -> Submission:
+    """Return the submission that was read; raise ``SubmissionNotFound`` where there is none, or something else."""
+    submission_id = outcome.key.removeprefix(SUBMISSION_PREFIX)
+    if outcome.absent:
+        raise SubmissionNotFound(f"There is no submission {submission_id!r} here.")
+    value = outcome.require()
+    if not isinstance(value, dict) or value.get("state") not in State.__members__:
+        raise SubmissionNotFound(
+            f"The entry of submission {submission_id!r} is not a submission. It was left as it is; "
+            "the admin shows it under submissions."
+        )
+    return Submission(submission_id, outcome.version, value)
+
+
+def stuck_of(
+    outcome: Outcome, now: datetime, older_than: timedelta, states: frozenset[State]
+) -> StuckSubmission | None:
+    """Return the submission when it is stuck, ``None`` when it is not; raise ``ValueError`` for a value that cannot
+    tell."""
+    value = outcome.value
+    if not isinstance(value, dict):
+        raise ValueError("not an object")
+    if (state := value.get("state")) not in State.__members__:
+        raise ValueError("no state")
+    if state not in states:
+        return None
+    updated_at = parse_isoformat(value.get("updatedAt"))
+    if updated_at is None:
+        raise ValueError("no time")
+    stuck_for = now - updated_at
+    if stuck_for < older_than:
+        return None
+    return StuckSubmission(
+        id=outcome.key.removeprefix(SUBMISSION_PREFIX),
+        state=State(state),
+        repo_url=str(value.get("repoUrl", "")),
+        skill_name=str(value.get("skillName", "")),
+        skill_path=str(value.get("skillPath", "")),
+        updated_at=updated_at,
+        stuck_for=stuck_for,
+        version=outcome.version,
+    )
