@@ -14,7 +14,7 @@ from submissions.verification.engines.base import EngineResult, EngineStatus
 from submissions.verification.findings import Finding, FindingKind, Severity, strongest_first
 
 # Raise with every change of the rules below: decisions are keyed by it.
-_RULES = "1"
+_RULES = "2"
 
 
 class Verdict(StrEnum):
@@ -47,13 +47,15 @@ class Verdict(StrEnum):
 class VerdictPolicy:
     """What an environment asks of a package.
 
-    ``engines`` are the names that are due: one that did not complete makes the verdict inconclusive.
+    ``engines`` are the names that are due: one that did not complete makes the verdict inconclusive. ``hold_from`` is
+    the severity from which a risk or a malicious sign that an engine found holds, below its own threshold too.
     ``strong_findings`` is how many different malicious indicators make a hold a high one. ``hold_structure_from`` is
     the severity from which a finding of our own pre-scan holds.
     """
 
     engines: tuple[str, ...] = ("skilltotal",)
     strong_findings: int = 2
+    hold_from: Severity = Severity.HIGH
     hold_structure_from: Severity = Severity.HIGH
 
     @property
@@ -113,7 +115,9 @@ def _weigh(
         for finding in strongest_first(structure_findings)
         if finding.severity.rank >= policy.hold_structure_from.rank
     ]
-    holding += [_line(finding) for finding in grave]
+    # An engine that blocks has said why; its strongest findings are the same thing again.
+    strong = strongest_first(f for result in results if not result.blocked for f in _strong_findings(result, policy))
+    holding += [_line(finding) for finding in (*strong, *grave)]
     if holding:
         if _is_strong(results, bool(grave), policy):
             return Verdict.HELD_HIGH, "Held: several strong signs, a person must look at it.", holding + unfinished
@@ -139,17 +143,25 @@ def _block_reasons(result: EngineResult) -> list[str]:
     return [f"{result.engine}: {reason}" for reason in result.reasons] or [f"{result.engine} would block it."]
 
 
+def _strong_findings(result: EngineResult, policy: VerdictPolicy) -> list[Finding]:
+    return [
+        finding
+        for finding in result.findings
+        if finding.kind in (FindingKind.RISK, FindingKind.MALICIOUS) and finding.severity.rank >= policy.hold_from.rank
+    ]
+
+
 def _is_strong(results: Sequence[EngineResult], grave_structure: bool, policy: VerdictPolicy) -> bool:
     """Tell whether independent signs agree, which is worth more than how severe each of them is."""
-    blocking = [result for result in results if result.blocked]
+    speaking = [result for result in results if result.blocked or _strong_findings(result, policy)]
     malicious = {
         (finding.engine, finding.rule_id)
-        for result in blocking
+        for result in speaking
         for finding in result.findings
         if finding.kind is FindingKind.MALICIOUS
     }
-    critical = any(finding.severity is Severity.CRITICAL for result in blocking for finding in result.findings)
-    return len(malicious) >= policy.strong_findings or critical or len(blocking) + grave_structure >= 2
+    critical = any(finding.severity is Severity.CRITICAL for result in speaking for finding in result.findings)
+    return len(malicious) >= policy.strong_findings or critical or len(speaking) + grave_structure >= 2
 
 
 def _publishable(

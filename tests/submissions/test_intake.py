@@ -28,7 +28,7 @@ from submissions.models import QueueMessage, SubmissionEntry, SubmissionTransiti
 from submissions.states import State
 from submissions.store import read_submission, transition
 from tests.git_factory import commit, skill_md
-from tests.submissions.factories import drain, repository, skills, submitted, submitted_one
+from tests.submissions.front_door import drain, repository, skills, submitted, submitted_one
 from vskill.environments import WorkerEnv
 from vskill.kv.threads import writers
 

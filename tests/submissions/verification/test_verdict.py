@@ -39,6 +39,7 @@ ARCHIVE = finding("format.nested-archive", Severity.MEDIUM, FindingKind.FORMAT, 
 LINT = finding("lint.unknown-field", Severity.LOW, FindingKind.LINT, "structure")
 CHINESE = finding("lint.name-ascii", Severity.INFO, FindingKind.LINT, "structure")
 SECRET = finding("ST-SECRET", Severity.HIGH, FindingKind.EXPOSURE)
+GRAVE = finding("ST-GRAVE", Severity.HIGH, FindingKind.RISK)
 RISKY = finding("ST-RISK", Severity.MEDIUM, FindingKind.RISK)
 
 
@@ -53,6 +54,10 @@ RISKY = finding("ST-RISK", Severity.MEDIUM, FindingKind.RISK)
         pytest.param([], [result(capabilities=("shell_execution",))], Verdict.NOTES, id="capabilities"),
         pytest.param([], [result(finding(), blocked=True)], Verdict.HELD, id="one malicious indicator"),
         pytest.param([], [result(RISKY, blocked=True)], Verdict.HELD, id="the engine's own threshold"),
+        pytest.param([], [result(GRAVE)], Verdict.HELD, id="a high risk below the engine's threshold"),
+        pytest.param(
+            [], [result(GRAVE), result(GRAVE, engine="other")], Verdict.HELD_HIGH, id="two engines see a high risk"
+        ),
         pytest.param([COMPILED], [result()], Verdict.HELD, id="compiled code"),
         pytest.param(
             [], [result(finding(), finding(file="b.py"), blocked=True)], Verdict.HELD, id="one indicator in two places"
