@@ -84,7 +84,9 @@ def head(found: Found) -> dict[str, Any]:
             "content_hash": version.content_hash,
             "zip_sha256": version.zip_sha256,
             "zip_size": version.zip_size,
-            "zip_href": download_path(found),
+            "zip_href": download_path(found, "zip"),
+            "tar_href": download_path(found, "tar.gz"),
+            "tar_size": version.tar_size,
             "query": found.exact,
             "warning": _warning(found),
         },
@@ -163,7 +165,7 @@ def versions(env: WorkerEnv, found: Found) -> list[dict[str, Any]]:
 def install_lines(found: Found, base: str) -> list[dict[str, str]]:
     """Return how each client installs this version from the registry at ``base``."""
     slug, version = found.skill.slug, found.version
-    url = f"{base}{download_path(found)}"
+    url = f"{base}{download_path(found, 'zip')}"
     archive = f"{slug}.zip"
     latest = "" if found.exact else " Today that is this version."
     return [
@@ -189,9 +191,9 @@ def install_lines(found: Found, base: str) -> list[dict[str, str]]:
     ]
 
 
-def download_path(found: Found) -> str:
-    """Return the address of the zip of exactly this version."""
-    return f"/api/v1/download?{urlencode({'slug': found.skill.slug, 'version': found.version.version})}"
+def download_path(found: Found, kind: str) -> str:
+    """Return the address of the archive of exactly this version; ``kind`` is ``zip`` or ``tar.gz``."""
+    return skill_href(found.skill.slug, f"download/{found.version.version}.{kind}")
 
 
 def raw_path(found: Found, path: str) -> str:

@@ -17,4 +17,5 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("skills/<str:slug>/files/<path:path>", views.file, name="file"),
     path("publishers/<str:handle>", views.publisher, name="publisher"),
     path("about/verification", views.verification, name="verification"),
+    path("about/api", views.api, name="api"),
 ]

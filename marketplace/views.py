@@ -10,6 +10,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from marketplace import skill_page
+from marketplace.api_guide import GROUPS, examples
 from marketplace.errors import InvalidListing
 from marketplace.file_page import file_context
 from marketplace.list_query import ListQuery
@@ -106,6 +107,13 @@ async def verification(request: HttpRequest) -> HttpResponse:
     """Say what each verdict and each capability means."""
     context = {"verdicts": VERDICTS.items(), "capabilities": CAPABILITIES.items()}
     return render(request, "marketplace/verification.html", context)
+
+
+@require_safe
+async def api(request: HttpRequest) -> HttpResponse:
+    """Say how programs read, fetch and submit."""
+    context = {"groups": GROUPS, "examples": examples(public_base(request, require_worker_env()))}
+    return render(request, "marketplace/api.html", context)
 
 
 async def _page_of_skill(

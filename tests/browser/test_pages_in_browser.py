@@ -29,6 +29,7 @@ PAGES = {
     "file": "/skills/release-notes/files/scripts/collect.py",
     "publisher": "/publishers/an-owner-with-a-long-name",
     "verdicts": "/about/verification",
+    "api": "/about/api",
     "submit": "/submit",
     "queue": "/queue",
 }

@@ -179,3 +179,19 @@ async def test_every_page_forbids_scripts_and_frames_of_others(env: WorkerEnv) -
     for rule in ("default-src 'none'", "script-src 'self'", "style-src 'self'", "frame-ancestors 'none'"):
         assert rule in policy
     assert "unsafe" not in policy
+
+
+async def test_what_the_page_about_the_api_says_is_there(env: WorkerEnv) -> None:
+    await put(env, version="1.0.0")
+    shown = (await page("/about/api")).replace("&amp;", "&")
+    requests = re.findall(r"<code>GET (/\S+?)</code>", shown)
+    assert len(requests) > 8
+    known = {"{slug}": "release-notes", "{version}": "1.0.0", "?q=": "?q=notes", "path=&": "path=SKILL.md&"}
+    for request in requests:
+        address = request
+        for name, value in known.items():
+            address = address.replace(name, value)
+        if "{id}" in address or address == "/healthz":
+            continue
+        response = await AsyncClient().get(re.sub(r"\w+=(?=&|$)&?", "", address))
+        assert response.status_code == 200, request

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 from typing import Any
 
 import pytest
@@ -36,7 +38,7 @@ async def test_a_skill_shows_how_each_client_installs_exactly_this_version(env: 
     shown = (await page("/skills/release-notes")).replace("&#x27;", "'").replace("&amp;", "&")
     assert f"CLAWHUB_REGISTRY={env.public_url} npx clawhub install release-notes --version 1.2.0" in shown
     assert f"npx skills add {env.public_url}/skills/release-notes" in shown
-    assert f"'{env.public_url}/api/v1/download?slug=release-notes&version=1.2.0'" in shown
+    assert f"curl -fsSLo release-notes.zip {env.public_url}/skills/release-notes/download/1.2.0.zip" in shown
     assert f"echo '{version.zip_sha256}  release-notes.zip' | sha256sum -c" in shown
 
 
@@ -186,3 +188,22 @@ async def test_the_text_is_shown_as_formatted_text_below_the_headings_of_the_pag
     shown = await page("/skills/release-notes")
     assert "<strong>well</strong>" in shown
     assert shown.count("<h1") == 1
+
+
+@pytest.mark.parametrize("kind", ["zip", "tar.gz"])
+async def test_the_archive_that_the_page_names_is_the_one_that_its_digest_says(env: WorkerEnv, kind: str) -> None:
+    await put(env, version="1.2.0")
+    version = await SkillVersion.objects.aget()
+    (href,) = set(
+        re.findall(rf'href="(/skills/release-notes/download/[^"]+\.{kind})"', await page("/skills/release-notes"))
+    )
+    answer = await AsyncClient().get(href)
+    assert answer.status_code == 200
+    assert hashlib.sha256(answer.content).hexdigest() == (version.zip_sha256 if kind == "zip" else version.tar_sha256)
+
+
+async def test_the_plain_file_that_a_file_page_leads_to_is_its_bytes(env: WorkerEnv) -> None:
+    await put(env, files={"a b.txt": b"x\r\ny"})
+    shown = (await page("/skills/release-notes/files/a b.txt")).replace("&amp;", "&")
+    (href,) = re.findall(r'<a href="([^"]+)">Plain file</a>', shown)
+    assert (await AsyncClient().get(href)).content == b"x\r\ny"

@@ -1,0 +1,74 @@
+"""What the page about the API says: the addresses that programs use, with what each answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True)
+class Call:
+    """One request and what it is answered with."""
+
+    request: str
+    answer: str
+
+
+@dataclass(frozen=True)
+class CallGroup:
+    """Calls that belong together."""
+
+    title: str
+    about: str
+    calls: tuple[Call, ...]
+
+
+GROUPS: Final = (
+    CallGroup(
+        "Read",
+        "Answers are JSON. A list has items and nextCursor, which is null on the last page.",
+        (
+            Call("GET /api/v1/skills?limit=&cursor=&sort=", "The skills that are published."),
+            Call("GET /api/v1/search?q=", "The skills that match, the best first, each with a score."),
+            Call("GET /api/v1/skills/{slug}", "One skill, its latest version, its publisher and its verdict."),
+            Call("GET /api/v1/skills/{slug}/versions", "Its versions, the newest first."),
+            Call("GET /api/v1/skills/{slug}/versions/{version}", "One version with its files, sizes and digests."),
+            Call("GET /api/v1/skills/{slug}/verify", "Whether a version passed, and why."),
+        ),
+    ),
+    CallGroup(
+        "Fetch",
+        "Archives are the same bytes every time; their SHA-256 is on the page of the skill and in the header Digest.",
+        (
+            Call("GET /skills/{slug}/download/{version}.zip", "The archive of exactly this version; also .tar.gz."),
+            Call("GET /api/v1/skills/{slug}/file?path=&version=", "The bytes of one file."),
+            Call("GET /skills/{slug}/.well-known/agent-skills/index.json", "What the client skills installs from."),
+        ),
+    ),
+    CallGroup(
+        "Submit",
+        "The answer is the state that the submission really has; follow it at its own address.",
+        (
+            Call("POST /api/v1/submissions", 'Submit {"repoUrl": "https://…", "skillPath": "optional"}. No account.'),
+            Call("GET /api/v1/submissions/{id}", "Where one submission stands, with reasons and every step."),
+        ),
+    ),
+    CallGroup(
+        "Operate",
+        "",
+        (
+            Call("GET /healthz", "200 while web, consumer and scheduler live; 503 with the one that does not."),
+            Call("GET /api/v1/blocklist", "What this registry refuses, and why."),
+        ),
+    ),
+)
+
+
+def examples(base: str) -> list[dict[str, str]]:
+    """Return commands to try against the registry at ``base``."""
+    submission = """-H 'Content-Type: application/json' -d '{"repoUrl": "https://github.com/owner/repository"}'"""
+    return [
+        {"identifier": "try-list", "command": f"curl -s '{base}/api/v1/skills?limit=5'"},
+        {"identifier": "try-search", "command": f"CLAWHUB_REGISTRY={base} npx clawhub search notes"},
+        {"identifier": "try-submit", "command": f"curl -s {base}/api/v1/submissions \\\n  {submission}"},
+    ]
