@@ -1,0 +1,182 @@
+"""The admin, as an operator uses it."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from submissions.models import QueueMessage, SubmissionEntry
+from submissions.states import State
+from submissions.store import history, read_submission
+from tests.submissions.factories import make_submission
+from vskill.environments import WorkerEnv
+
+pytestmark = pytest.mark.django_db
+
+LIST = "/admin/submissions/submissionentry/"
+
+
+@pytest.fixture
+def operator(client: Client) -> Client:
+    client.force_login(User.objects.create_superuser("operator"))
+    return client
+
+
+def _operate(client: Client, name: str, *ids: str, reason: str = "looked at it") -> None:
+    rows = SubmissionEntry.objects.filter(key__in=[f"sub:{one}" for one in ids])
+    chosen = {"action": name, "_selected_action": [row.pk for row in rows]}
+    confirm = client.post(LIST, chosen)
+    assert confirm.status_code == 302
+    page = client.get(confirm["Location"])
+    assert "Reason" in page.content.decode()
+    done = client.post(confirm["Location"], {"reason": reason})
+    assert done.status_code == (302 if reason else 200)
+
+
+def test_a_held_submission_is_approved_with_a_reason(operator: Client, env: WorkerEnv) -> None:
+    held = make_submission(env, State.ON_HOLD, contentHash="c" * 64)
+    _operate(operator, "approve", held.id)
+
+    assert read_submission(env, held.id).state is State.AUTO_APPROVED
+    (step,) = history(env, held.id)
+    assert (step.actor, step.reason, step.trigger) == ("operator", "looked at it", "operator")
+    assert QueueMessage.objects.get(subject=held.id).priority > 0
+
+
+def test_nothing_happens_without_a_reason(operator: Client, env: WorkerEnv) -> None:
+    held = make_submission(env, State.ON_HOLD, contentHash="c" * 64)
+    _operate(operator, "approve", held.id, reason="")
+
+    assert read_submission(env, held.id).state is State.ON_HOLD
+
+
+@pytest.mark.parametrize(
+    ("operation", "before", "after"),
+    [
+        ("requeue", State.TIER1_FAILED, State.RECEIVED),
+        ("requeue", State.ON_HOLD, State.RECEIVED),
+        ("reject", State.ON_HOLD, State.REJECTED),
+        ("dequeue", State.RECEIVED, State.DEQUEUED),
+        # What the table of states does not have is refused and left as it is.
+        ("approve", State.REJECTED, State.REJECTED),
+        ("approve", State.ON_HOLD, State.ON_HOLD),
+        ("reject", State.PUBLISHED, State.PUBLISHED),
+        ("requeue", State.PUBLISHED, State.PUBLISHED),
+    ],
+)
+def test_operations_follow_the_table_of_states(
+    operator: Client, env: WorkerEnv, operation: str, before: State, after: State
+) -> None:
+    submission = make_submission(env, before)
+    _operate(operator, operation, submission.id)
+
+    assert read_submission(env, submission.id).state is after
+    assert bool(history(env, submission.id)) is (before is not after)
+
+
+def test_one_refusal_does_not_stop_the_others(operator: Client, env: WorkerEnv) -> None:
+    held = make_submission(env, State.ON_HOLD)
+    published = make_submission(env, State.PUBLISHED)
+    _operate(operator, "reject", held.id, published.id)
+    told = operator.get(LIST).content.decode()
+
+    assert read_submission(env, held.id).state is State.REJECTED
+    assert read_submission(env, published.id).state is State.PUBLISHED
+    assert "1 of 2 done" in told
+    assert "cannot become REJECTED" in told
+
+
+def test_a_viewer_sees_and_moves_nothing(client: Client, env: WorkerEnv) -> None:
+    viewer = User.objects.create_user("viewer", is_staff=True)
+    viewer.user_permissions.add(Permission.objects.get(codename="view_submissionentry"))
+    client.force_login(viewer)
+    held = make_submission(env, State.ON_HOLD, contentHash="c" * 64)
+    row = SubmissionEntry.objects.get()
+    operate = reverse("admin:submissions_submissionentry_operate", args=["approve"])
+
+    assert held.text("skillName") in client.get(LIST).content.decode()
+    assert client.post(f"{operate}?ids={row.pk}", {"reason": "x"}).status_code == 403
+    assert read_submission(env, held.id).state is State.ON_HOLD
+
+
+def test_filters_and_searches_find_by_state_movement_id_address_and_name(operator: Client, env: WorkerEnv) -> None:
+    stuck = make_submission(
+        env, State.TIER1_SCANNING, age=timedelta(hours=1), skillName="stuck-one", repoUrl="https://git.example.org/a/b"
+    )
+    make_submission(env, State.PUBLISHED, skillName="fine-one", repoUrl="https://git.example.org/c/d")
+
+    for query in (
+        "state=TIER1_SCANNING",
+        "movement=stuck",
+        f"q={stuck.id}",
+        f"q={stuck.id[:12]}",
+        "q=https://git.example.org/a/",
+        "q=git.example.org/a",
+        "q=stuck-one",
+    ):
+        page = operator.get(f"{LIST}?{query}").content.decode()
+        assert "stuck-one" in page, query
+        assert "fine-one" not in page, query
+
+
+@pytest.mark.parametrize("query", ["state=PUBLISHED", "movement=stuck", "q=sub_0a", "q=git.example.org/a", "q=a-name"])
+def test_the_list_is_answered_by_indexes(operator: Client, env: WorkerEnv, query: str) -> None:
+    for _ in range(3):
+        make_submission(env)
+    with CaptureQueriesContext(
+        connection,
+    ) as captured:
+        operator.get(f"{LIST}?{query}")
+    selects = [one["sql"] for one in captured if "submissions_submissionentry" in one["sql"] and "WHERE" in one["sql"]]
+    assert selects
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            cursor.execute("SET enable_seqscan = off")
+        for sql in selects:
+            cursor.execute(f"EXPLAIN {'QUERY PLAN ' if connection.vendor == 'sqlite' else ''}{sql}")
+            plan = " ".join(str(row) for row in cursor.fetchall())
+            assert "INDEX" in plan.upper(), plan
+        if connection.vendor == "postgresql":
+            cursor.execute("RESET enable_seqscan")
+
+
+def test_an_entry_that_cannot_be_read_is_shown_as_it_is(operator: Client, env: WorkerEnv) -> None:
+    submission = make_submission(env)
+    SubmissionEntry.objects.all().write_row(value="{cut off", state="")
+    row = SubmissionEntry.objects.get(key=f"sub:{submission.id}")
+    page = operator.get(f"{LIST}{row.pk}/change/").content.decode()
+
+    assert "{cut off" in page
+    assert "unreadable" in page
+
+
+def test_another_environment_is_not_seen(operator: Client, env: WorkerEnv) -> None:
+    make_submission(env, skillName="ours")
+    SubmissionEntry.objects.all().write_row(namespace="other")
+
+    assert "ours" not in operator.get(LIST).content.decode()
+
+
+def test_the_value_of_a_submission_is_shown_escaped(operator: Client, env: WorkerEnv) -> None:
+    submission = make_submission(env, skillName="<script>alert(1)</script>")
+    row = SubmissionEntry.objects.get(key=f"sub:{submission.id}")
+    pages = operator.get(LIST).content.decode() + operator.get(f"{LIST}{row.pk}/change/").content.decode()
+
+    assert "<script>alert" not in pages
+    assert json.loads(row.value)["skillName"] in pages.replace("&lt;", "<").replace("&gt;", ">")
+
+
+def test_messages_are_shown_by_where_they_stand(operator: Client, env: WorkerEnv) -> None:
+    submission = make_submission(env, message=True)
+    messages = "/admin/submissions/queuemessage/"
+
+    assert submission.id in operator.get(f"{messages}?state=waiting").content.decode()
+    assert submission.id not in operator.get(f"{messages}?state=parked").content.decode()
+    assert submission.id in operator.get(f"{messages}?q={submission.id[:10]}").content.decode()

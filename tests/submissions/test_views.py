@@ -1,0 +1,165 @@
+"""The pages of the submissions, as a visitor without scripts uses them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from django.test import AsyncClient
+
+from submissions.models import QueueMessage, SubmissionEntry
+from submissions.queue.pause import pause
+from submissions.store import get_submission
+from tests.submissions.front_door import EVIL, drain, repository, skills, submitted, submitted_one
+from vskill.environments import WorkerEnv
+from vskill.heartbeat import heartbeat
+from vskill.kv.threads import writers
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def _token(page: str) -> str:
+    found = re.search(r'name="token" value="([^"]+)"', page)
+    assert found is not None
+    return found[1]
+
+
+async def test_an_address_lists_the_skills_and_the_picked_ones_are_submitted(
+    async_client: AsyncClient, tmp_path: Path
+) -> None:
+    url = repository(tmp_path, {**skills("one", "two"), "broken/SKILL.md": "nothing\n"})
+    listed = await async_client.post("/submit", {"repository_url": url})
+    page = listed.content.decode()
+
+    assert listed.status_code == 200
+    assert "one" in page
+    assert "two" in page
+    assert re.search(r'value="broken"[^>]* disabled', page)
+    assert await SubmissionEntry.objects.acount() == 0
+
+    submitted_ = await async_client.post("/submit", {"token": _token(page), "repository_url": url, "paths": ["one"]})
+    entry = await SubmissionEntry.objects.aget()
+
+    assert submitted_.status_code == 302
+    assert submitted_["Location"] == f"/submissions/{entry.submission_id}"
+    assert entry.skill_path == "one"
+
+
+async def test_several_picked_skills_lead_to_a_list_of_them(async_client: AsyncClient, tmp_path: Path) -> None:
+    url = repository(tmp_path, skills("one", "two"))
+    page = (await async_client.post("/submit", {"repository_url": url})).content.decode()
+    answer = await async_client.post("/submit", {"token": _token(page), "repository_url": url, "paths": ["one", "two"]})
+    queue = await async_client.get(answer["Location"])
+
+    assert answer.status_code == 302
+    assert queue.status_code == 200
+    assert queue.content.decode().count("/submissions/sub_") == 2
+
+
+async def test_each_skill_that_is_known_says_where_it_stands(
+    async_client: AsyncClient, env: WorkerEnv, tmp_path: Path
+) -> None:
+    url = repository(tmp_path, {**skills("one"), "key-helper/SKILL.md": EVIL})
+    await submitted(env, url)
+    await drain(env)
+    page = (await async_client.post("/submit", {"repository_url": url})).content.decode()
+
+    assert "Published" in page
+    assert "Held for review" in page
+
+
+@pytest.mark.parametrize(
+    ("address", "status", "told"),
+    [
+        ("", 400, "Enter the address"),
+        ("   ", 400, "Enter the address"),
+        ("javascript:alert(1)", 422, "address"),
+        ("git@github.com:owner/name.git", 422, "https only"),
+        ("https://169.254.169.254/latest/meta-data", 422, "public internet"),
+        ("https://[::1]/a/b", 422, "public internet"),
+        ("<script>alert(1)</script>", 422, "not a repository address"),
+    ],
+)
+async def test_a_bad_address_is_explained_beside_the_field(
+    async_client: AsyncClient, address: str, status: int, told: str
+) -> None:
+    response = await async_client.post("/submit", {"repository_url": address})
+    page = response.content.decode()
+
+    assert response.status_code == status
+    assert told in page
+    assert "<script>alert" not in page
+
+
+async def test_nothing_picked_and_a_forged_list_are_refused(async_client: AsyncClient, tmp_path: Path) -> None:
+    url = repository(tmp_path, skills("one"))
+    page = (await async_client.post("/submit", {"repository_url": url})).content.decode()
+    nothing = await async_client.post("/submit", {"token": _token(page), "repository_url": url})
+    forged = await async_client.post("/submit", {"token": "forged", "repository_url": url, "paths": ["one"]})
+
+    assert nothing.status_code == forged.status_code == 400
+    assert "Pick at least one skill" in nothing.content.decode()
+    assert "enter the address again" in forged.content.decode()
+    assert await QueueMessage.objects.acount() == 0
+
+
+async def test_the_page_of_a_submission_shows_its_place_and_then_its_decision(
+    async_client: AsyncClient, env: WorkerEnv, tmp_path: Path
+) -> None:
+    submission = await submitted_one(env, repository(tmp_path, {"key-helper/SKILL.md": EVIL}))
+    waiting = (await async_client.get(f"/submissions/{submission.id}")).content.decode()
+    await drain(env)
+    decided = (await async_client.get(f"/submissions/{submission.id}")).content.decode()
+
+    assert "place in the queue" in waiting
+    assert 'hx-trigger="every 2s"' in waiting
+    assert "Held for review" in decided
+    assert "SKILL.md:" in decided or "line" in decided
+    assert "hx-trigger" not in decided
+
+
+async def test_a_published_submission_leads_to_the_skill(
+    async_client: AsyncClient, env: WorkerEnv, tmp_path: Path
+) -> None:
+    submission = await submitted_one(env, repository(tmp_path, skills("one")))
+    await drain(env)
+    page = (await async_client.get(f"/submissions/{submission.id}")).content.decode()
+
+    assert 'href="/skills/one"' in page
+    assert (await get_submission(env, submission.id)).text("slug") == "one"
+
+
+async def test_the_fragment_of_a_page_is_a_part_of_it(
+    async_client: AsyncClient, env: WorkerEnv, tmp_path: Path
+) -> None:
+    submission = await submitted_one(env, repository(tmp_path, skills("one")))
+    for address in (f"/submissions/{submission.id}", "/queue"):
+        fragment = (await async_client.get(address, {"fragment": "1"})).content.decode()
+        assert "<html" not in fragment
+        assert "<html" in (await async_client.get(address)).content.decode()
+
+
+async def test_the_queue_counts_what_is_there_and_says_when_it_stands_still(
+    async_client: AsyncClient, env: WorkerEnv, tmp_path: Path
+) -> None:
+    await submitted(env, repository(tmp_path, skills("one")))
+    without = (await async_client.get("/queue")).content.decode()
+    await writers.run(pause, env, who="operator", why="a new engine is being installed")
+    async with heartbeat("consumer", [env]):
+        paused = (await async_client.get("/queue")).content.decode()
+
+    assert "No worker has reported" in without
+    assert "No worker has reported" not in paused
+    assert "a new engine is being installed" in paused
+    assert "one" in paused
+
+
+async def test_an_unknown_submission_is_404(async_client: AsyncClient) -> None:
+    assert (await async_client.get("/submissions/sub_nothing")).status_code == 404
+
+
+async def test_pages_answer_head_and_refuse_other_methods(async_client: AsyncClient) -> None:
+    assert (await async_client.head("/queue")).status_code == 200
+    assert (await async_client.delete("/queue")).status_code == 405
+    assert (await async_client.put("/submit")).status_code == 405
