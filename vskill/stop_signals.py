@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import signal
+import socket
 from time import monotonic
 from types import FrameType, TracebackType
 from typing import Any, Final, Self
-
-logger = logging.getLogger(__name__)
 
 SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 # Ctrl-C reaches every process of a terminal, and a parent that hears it too passes it on as SIGTERM: one order, heard
@@ -26,12 +24,19 @@ class StopSignals:
 
     def __init__(self) -> None:
         self._first: tuple[int, float] | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
         self._event: asyncio.Event | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._previous: dict[int, Any] = {}
+        self._previous_wakeup = -1
 
     def __enter__(self) -> Self:
-        self._previous = {number: signal.signal(number, self._on_signal) for number in SIGNALS}
+        # Python runs handlers in the main thread alone, and two signals at once can leave it asleep in a lock (4 of 25
+        # times). The number of each signal is written to this socket by whichever thread it reached, and wakes the loop.
+        self._heard, self._wakeup = socket.socketpair()
+        self._heard.setblocking(False)
+        self._wakeup.setblocking(False)
+        self._previous_wakeup = signal.set_wakeup_fd(self._wakeup.fileno(), warn_on_full_buffer=False)
+        self._previous = {number: signal.signal(number, _written_to_the_socket) for number in SIGNALS}
         return self
 
     def __exit__(
@@ -39,21 +44,31 @@ class StopSignals:
     ) -> None:
         for number, handler in self._previous.items():
             signal.signal(number, handler)
+        signal.set_wakeup_fd(self._previous_wakeup)
+        self._wakeup.close()
+        self._heard.close()
 
     def event(self) -> asyncio.Event:
         """Return the event of the running loop; it is set already where the order came before."""
-        self._loop = asyncio.get_running_loop()
         self._event = asyncio.Event()
-        if self._first is not None:
-            self._event.set()
+        asyncio.get_running_loop().add_reader(self._heard, self._read)
         return self._event
 
-    def _on_signal(self, number: int, _frame: FrameType | None) -> None:
-        if self._first is not None:
-            first, at = self._first
-            if number != first and monotonic() - at < ECHO_SECONDS:
-                return
+    def _read(self) -> None:
+        for number in self._heard.recv(256):
+            if number in SIGNALS:
+                self._on_signal(number)
+
+    def _on_signal(self, number: int) -> None:
+        if self._first is None:
+            self._first = number, monotonic()
+            if self._event is not None:
+                self._event.set()
+            return
+        first, at = self._first
+        if number == first or monotonic() - at >= ECHO_SECONDS:
             os._exit(1)
-        self._first = number, monotonic()
-        if self._loop is not None and self._event is not None:
-            self._loop.call_soon_threadsafe(self._event.set)
+
+
+def _written_to_the_socket(_number: int, _frame: FrameType | None) -> None:
+    """Stand in for the default action, which would end the process; ``StopSignals._read`` gets the number."""
