@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
 from pathlib import Path
 
@@ -179,10 +180,17 @@ VSKILL_SCHEDULE = {"recover_stuck": RECOVERY_INTERVAL, "purge_expired": 3600.0}
 FETCH_SECONDS = env.float("VSKILL_FETCH_SECONDS", default=60.0)
 SCAN_PROCESSES = env.int("VSKILL_SCAN_PROCESSES", default=2)
 
+
+def _not_a_health_check(record: logging.LogRecord) -> bool:
+    """Keep the answer "not yet" of /healthz out of the log: whoever asks is told, and asks again every moment."""
+    return getattr(getattr(record, "request", None), "path", "") != "/healthz"
+
+
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
+    "filters": {"health": {"()": "django.utils.log.CallbackFilter", "callback": _not_a_health_check}},
     "formatters": {"line": {"format": "{asctime} {levelname:7} {name}: {message}", "style": "{"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["health"]}},
     "root": {"handlers": ["stderr"], "level": env.str("VSKILL_LOG_LEVEL", default="INFO")},
 }

@@ -30,8 +30,8 @@ class StopSignals:
         self._previous_wakeup = -1
 
     def __enter__(self) -> Self:
-        # Python runs handlers in the main thread alone, and two signals at once can leave it asleep in a lock (4 of 25
-        # times). The number of each signal is written to this socket by whichever thread it reached, and wakes the loop.
+        # Python runs handlers in the main thread alone, and two signals at once can leave it asleep in a lock (4 of
+        # 25 times). The number of each signal is written to this socket by the thread it reached, and wakes the loop.
         self._heard, self._wakeup = socket.socketpair()
         self._heard.setblocking(False)
         self._wakeup.setblocking(False)
