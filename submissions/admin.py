@@ -1,16 +1,16 @@
-"""The operators' view of submissions and of the queue: everything is shown, and changed only by named operations."""
+"""The operators' view of submissions: everything is shown, and changed only by named operations."""
 
 from __future__ import annotations
 
 import json
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any
 
 from django.conf import settings
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db import DatabaseError
-from django.db.models import Model, Q, QuerySet
+from django.db.models import QuerySet
 from django.db.models.functions import Now
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.loader import render_to_string
@@ -21,54 +21,14 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.timesince import timesince
 
-from submissions.models import QueueMessage, SubmissionEntry
+from submissions.models import SubmissionEntry
 from submissions.operations import OPERATIONS, Operation
 from submissions.presentation import submission_path, timeline
 from submissions.states import STATES, STUCK_STATES, State
 from submissions.store import history
 from vskill.errors import VskillError
-from vskill.kv.codec import prefix_end
+from vskill.read_only_admin import ReadOnlyAdmin, prefix_range
 from vskill.worker_context import require_worker_env
-
-
-def _prefix(column: str, text: str) -> Q:
-    """Return a range over a column that an index answers; LIKE would read the whole table on SQLite."""
-    end = prefix_end(text)
-    lower = Q(**{f"{column}__gte": text})
-    return lower & Q(**{f"{column}__lt": end}) if end is not None else lower
-
-
-if TYPE_CHECKING:
-    _ModelAdmin = admin.ModelAdmin[Any]
-else:
-    # The class takes its parameter from type checkers alone.
-    _ModelAdmin = admin.ModelAdmin
-
-
-class ReadOnlyAdmin(_ModelAdmin):
-    """Show rows of the current environment; nothing is added, edited or deleted by hand."""
-
-    show_full_result_count = False
-    list_per_page = 50
-    environment_column: ClassVar[str] = "namespace"
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        """Return the rows of the environment that the host name chose."""
-        env = require_worker_env()
-        rows: QuerySet[Any] = self.model._default_manager.using(env.database)
-        return rows.filter(**{self.environment_column: env.name}).order_by(*self.get_ordering(request))
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        """Nothing is added by hand."""
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Nothing is deleted by hand."""
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Nothing is edited by hand; operations ask for the permission themselves."""
-        return False
 
 
 class StuckFilter(admin.SimpleListFilter):
@@ -126,10 +86,10 @@ class SubmissionAdmin(ReadOnlyAdmin):
         if not term:
             return queryset, False
         if term.startswith("sub_"):
-            return queryset.filter(_prefix("key", f"sub:{term}")), False
+            return queryset.filter(prefix_range("key", f"sub:{term}")), False
         if "/" in term or "." in term:
             address = term if "://" in term else f"https://{term}"
-            return queryset.filter(_prefix("repo_url", address)), False
+            return queryset.filter(prefix_range("repo_url", address)), False
         return queryset.filter(skill_name=term), False
 
     def has_operate_permission(self, request: HttpRequest) -> bool:
@@ -244,70 +204,3 @@ def _start(operation: Operation) -> Any:
         return HttpResponseRedirect(f"{address}?ids={ids}")
 
     return action
-
-
-class MessageStateFilter(admin.SimpleListFilter):
-    """Where a message stands."""
-
-    title = "state"
-    parameter_name = "state"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        """Offer the four places."""
-        return [("waiting", "waiting"), ("delayed", "delayed"), ("leased", "in work"), ("parked", "parked")]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[QueueMessage]) -> QuerySet[QueueMessage]:
-        """Cut the list down by the database's clock."""
-        free = Q(parked_at__isnull=True) & (Q(leased_until__isnull=True) | Q(leased_until__lte=Now()))
-        where = {
-            "waiting": free & Q(available_at__lte=Now()),
-            "delayed": free & Q(available_at__gt=Now()),
-            "leased": Q(parked_at__isnull=True, leased_until__gt=Now()),
-            "parked": Q(parked_at__isnull=False),
-        }.get(self.value() or "")
-        return queryset.filter(where) if where is not None else queryset
-
-
-@admin.register(QueueMessage)
-class QueueMessageAdmin(ReadOnlyAdmin):
-    """The messages that are not done: who works on them, how often they failed, and why."""
-
-    environment_column: ClassVar[str] = "environment"
-    list_display = (
-        "subject",
-        "kind",
-        "place",
-        "priority",
-        "errors",
-        "crashes",
-        "available_at",
-        "leased_by",
-        "leased_until",
-        "short_error",
-    )
-    list_filter = (MessageStateFilter,)
-    search_fields = ("subject",)
-    search_help_text = "The start of what the message is about (sub_…)"
-    ordering = ("-priority", "id")
-
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
-    ) -> tuple[QuerySet[Any], bool]:
-        """Search by a range that the index answers."""
-        term = search_term.strip()
-        return (queryset.filter(_prefix("subject", term)) if term else queryset), False
-
-    @admin.display(description="place")
-    def place(self, message: QueueMessage) -> str:
-        """Return where it stands."""
-        now = timezone.now()
-        if message.parked_at is not None:
-            return "parked"
-        if message.leased_until is not None and message.leased_until > now:
-            return "in work"
-        return "delayed" if message.available_at > now else "waiting"
-
-    @admin.display(description="last error")
-    def short_error(self, message: QueueMessage) -> str:
-        """Return the beginning of the last error."""
-        return message.last_error[:120] or "-"

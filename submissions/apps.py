@@ -10,3 +10,7 @@ class SubmissionsConfig(AppConfig):
 
     name = "submissions"
     verbose_name = "Submissions"
+
+    def ready(self) -> None:
+        """Register the admin of the queue, which lies in the queue's own room."""
+        from submissions.queue import admin  # noqa: F401, PLC0415 - importing registers it; apps must be ready first

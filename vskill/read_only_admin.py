@@ -1,0 +1,52 @@
+"""What every admin of the product shares: rows of one environment, shown and never edited by hand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from django.contrib import admin
+from django.db.models import Model, Q, QuerySet
+from django.http import HttpRequest
+
+from vskill.kv.codec import prefix_end
+from vskill.worker_context import require_worker_env
+
+
+def prefix_range(column: str, text: str) -> Q:
+    """Return a range over a column that an index answers; LIKE would read the whole table on SQLite."""
+    end = prefix_end(text)
+    lower = Q(**{f"{column}__gte": text})
+    return lower & Q(**{f"{column}__lt": end}) if end is not None else lower
+
+
+if TYPE_CHECKING:
+    _ModelAdmin = admin.ModelAdmin[Any]
+else:
+    # The class takes its parameter from type checkers alone.
+    _ModelAdmin = admin.ModelAdmin
+
+
+class ReadOnlyAdmin(_ModelAdmin):
+    """Show rows of the current environment; nothing is added, edited or deleted by hand."""
+
+    show_full_result_count = False
+    list_per_page = 50
+    environment_column: ClassVar[str] = "namespace"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        """Return the rows of the environment that the host name chose."""
+        env = require_worker_env()
+        rows: QuerySet[Any] = self.model._default_manager.using(env.database)
+        return rows.filter(**{self.environment_column: env.name}).order_by(*self.get_ordering(request))
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        """Nothing is added by hand."""
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Nothing is deleted by hand."""
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Nothing is edited by hand; operations ask for the permission themselves."""
+        return False
