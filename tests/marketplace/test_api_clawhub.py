@@ -183,9 +183,12 @@ def test_the_fingerprint_follows_the_order_of_the_client() -> None:
 
 
 def test_a_file_is_served_as_text_that_cannot_run(client: Client, env: WorkerEnv) -> None:
-    publish_example(
-        env, files={"SKILL.md": "---\nname: x\n---\n", "page.html": "<script>alert(1)</script>", "b": b"\xff"}
-    )
+    files: dict[str, bytes | str] = {
+        "SKILL.md": "---\nname: x\n---\n",
+        "page.html": "<script>alert(1)</script>",
+        "b": b"\xff",
+    }
+    publish_example(env, files=files)
 
     page = client.get("/api/v1/skills/hello-skill/file?path=page.html&version=0.0.1")
     assert page.content == b"<script>alert(1)</script>"
@@ -202,9 +205,7 @@ def test_install_and_verify_name_the_archive(client: Client, env: WorkerEnv) -> 
     publish_example(env)
 
     install = get(client, "/api/v1/skills/hello-skill/install")
-    assert install["archive"]["downloadUrl"].startswith(
-        f"{env.public_url}/api/v1/download?slug=hello-skill&version=0.0.1"
-    )
+    assert install["archive"]["downloadUrl"] == f"{env.public_url}/api/v1/download?slug=hello-skill&version=0.0.1"
     verified = get(client, "/api/v1/skills/hello-skill/verify")
     assert (verified["decision"], verified["resolvedFrom"]) == ("pass", "latest")
     yank_version(env, "hello-skill", "0.0.1", actor="test", reason="broken")

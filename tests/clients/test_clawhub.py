@@ -1,0 +1,76 @@
+"""The clawhub client, unmodified, against a running server."""
+
+from __future__ import annotations
+
+import json
+
+from marketplace.catalog import quarantine_skill, yank_version
+from tests.clients.conftest import ClientMachine
+from tests.marketplace.factories import publish_example
+from vskill.environments import WorkerEnv
+
+
+def test_it_searches_explores_and_inspects(env: WorkerEnv, machine: ClientMachine) -> None:
+    publish_example(env, name="pdf-tools", description="Merges documents", declared_version="1.0.0")
+
+    assert "pdf-tools" in machine.shell("npx clawhub search merges")
+    assert "pdf-tools" in machine.shell("npx clawhub search pdf --prefix")
+    for sort in ("newest", "updated", "downloads", "trending"):
+        assert "pdf-tools" in machine.shell(f"npx clawhub explore --sort {sort} --limit 5")
+    shown = machine.shell("npx clawhub inspect @acme/pdf-tools --versions --files --json")
+    assert json.loads(shown[shown.index("{") :])["skill"]["slug"] == "pdf-tools"
+
+
+def test_it_installs_what_was_published(env: WorkerEnv, machine: ClientMachine) -> None:
+    publish_example(
+        env, files={"SKILL.md": "---\nname: hello-skill\ndescription: x\n---\n", "data/a.bin": b"\0\xff\r\n"}
+    )
+
+    machine.shell("npx clawhub install hello-skill")
+
+    assert (machine.work / "skills/hello-skill/data/a.bin").read_bytes() == b"\0\xff\r\n"
+    assert "hello-skill" in machine.shell("npx clawhub list")
+
+
+def test_it_updates_to_a_new_version_and_says_when_there_is_none(env: WorkerEnv, machine: ClientMachine) -> None:
+    publish_example(env, declared_version="1.0.0", body="First.")
+    machine.shell("npx clawhub install @acme/hello-skill")
+    assert "up to date" in machine.shell("npx clawhub update --all")
+
+    publish_example(env, declared_version="1.1.0", body="Second.")
+    assert "1.1.0" in machine.shell("npx clawhub update --all")
+    assert "Second." in (machine.work / "skills/@acme/hello-skill/SKILL.md").read_text()
+
+
+def test_it_installs_an_exact_version_even_if_that_is_yanked(env: WorkerEnv, machine: ClientMachine) -> None:
+    publish_example(env, declared_version="1.0.0", body="First.")
+    publish_example(env, declared_version="2.0.0", body="Second.")
+    yank_version(env, "hello-skill", "1.0.0", actor="test", reason="broken")
+
+    machine.shell("npx clawhub install hello-skill --version 1.0.0")
+
+    assert "First." in (machine.work / "skills/hello-skill/SKILL.md").read_text()
+
+
+def test_it_reads_one_file_and_verifies(env: WorkerEnv, machine: ClientMachine) -> None:
+    publish_example(env)
+
+    assert "echo hello" in machine.shell("npx clawhub inspect hello-skill --file scripts/run.sh")
+    assert "pass" in machine.shell("npx clawhub skill verify hello-skill")
+
+
+def test_a_quarantined_skill_cannot_be_installed(env: WorkerEnv, machine: ClientMachine) -> None:
+    publish_example(env)
+    quarantine_skill(env, "hello-skill", actor="test", reason="steals keys")
+
+    assert "quarantined" in machine.shell("npx clawhub install hello-skill", code=1)
+    assert not (machine.work / "skills/hello-skill").exists()
+
+
+def test_it_finds_the_api_by_the_address_of_the_site(env: WorkerEnv, machine: ClientMachine) -> None:
+    publish_example(env)
+    assert "hello-skill" in machine.shell("npx clawhub search hello", without=("CLAWHUB_REGISTRY",))
+
+
+def test_what_is_not_offered_ends_in_words(env: WorkerEnv, machine: ClientMachine) -> None:
+    assert "does not offer" in machine.shell("npx clawhub login --token nonsense --no-input", code=1)

@@ -1,0 +1,52 @@
+"""The lines that a skill's page offers for copying, taken from the page and run."""
+
+from __future__ import annotations
+
+import html
+import re
+import urllib.request
+
+import pytest
+
+from tests.clients.conftest import ClientMachine, LiveServer
+from tests.marketplace.factories import publish_example
+from vskill.environments import WorkerEnv
+
+
+def lines_of_page(address: str) -> list[str]:
+    """Return the text of a page, line by line, as a browser shows it."""
+    with urllib.request.urlopen(address) as answer:  # noqa: S310 - the server of the test, on loopback
+        page = answer.read().decode()
+    return [html.unescape(line).strip() for line in re.sub(r"<[^>]+>", "\n", page).splitlines()]
+
+
+def line_that_starts(lines: list[str], *starts: str) -> str:
+    [line] = {line for line in lines if line.startswith(starts)}
+    return line
+
+
+@pytest.fixture
+def lines(env: WorkerEnv, server: LiveServer) -> list[str]:
+    """Return the lines of the page of a skill that has two versions."""
+    publish_example(env, declared_version="1.0.0", body="First.")
+    publish_example(env, declared_version="1.1.0", body="Second.")
+    return lines_of_page(f"{server.url}/skills/hello-skill")
+
+
+def test_the_line_for_clawhub(lines: list[str], machine: ClientMachine) -> None:
+    line = line_that_starts(lines, "CLAWHUB_REGISTRY=")
+    machine.shell(line, without=("CLAWHUB_REGISTRY", "CLAWHUB_SITE"))
+    assert "Second." in (machine.work / "skills/hello-skill/SKILL.md").read_text()
+
+
+def test_the_line_for_skills(lines: list[str], machine: ClientMachine) -> None:
+    # Without a terminal the client cannot ask where to install, so that is answered here.
+    machine.shell(f"{line_that_starts(lines, 'npx skills add')} -a claude-code -y --copy")
+    assert "Second." in (machine.work / ".claude/skills/hello-skill/SKILL.md").read_text()
+
+
+def test_the_lines_for_curl(lines: list[str], machine: ClientMachine) -> None:
+    download, check = line_that_starts(lines, "curl "), line_that_starts(lines, "echo '")
+    assert "OK" in machine.shell(f"{download}\n{check}")
+    machine.shell("echo more >> hello-skill.zip")
+    machine.shell(check, code=1)

@@ -1,0 +1,86 @@
+"""The skills client, unmodified, against a running server."""
+
+from __future__ import annotations
+
+from marketplace.catalog import quarantine_skill, yank_version
+from marketplace.models import SkillEntry
+from tests.clients.conftest import ClientMachine, LiveServer
+from tests.marketplace.factories import publish_example, skill_md
+from vskill.environments import WorkerEnv
+
+ANSWERS = "-a claude-code -y --copy"
+INSTALLED = ".claude/skills"
+
+
+def test_it_finds_and_its_answer_can_be_installed(env: WorkerEnv, server: LiveServer, machine: ClientMachine) -> None:
+    publish_example(env, name="pdf-tools", description="Merges documents")
+
+    found = machine.shell("npx skills find merges")
+    reference = f"{server.url}/acme@pdf-tools"
+    assert reference in found
+    machine.shell(f"npx skills add {reference} {ANSWERS}")
+    assert (machine.work / INSTALLED / "pdf-tools/scripts/run.sh").read_text() == "#!/bin/sh\necho hello\n"
+
+
+def test_the_address_of_a_skills_page_can_be_installed(
+    env: WorkerEnv, server: LiveServer, machine: ClientMachine
+) -> None:
+    publish_example(env)
+    publish_example(env, name="another")
+
+    machine.shell(f"npx skills add {server.url}/skills/hello-skill {ANSWERS}")
+
+    assert [folder.name for folder in (machine.work / INSTALLED).iterdir()] == ["hello-skill"]
+    assert (machine.work / INSTALLED / "hello-skill/SKILL.md").read_text() == skill_md(
+        "hello-skill", "Says hello as hello-skill."
+    )
+
+
+def test_a_publishers_address_lists_all_of_its_skills(
+    env: WorkerEnv, server: LiveServer, machine: ClientMachine
+) -> None:
+    publish_example(env)
+    publish_example(env, name="another")
+    publish_example(env, name="foreign", repo_url="https://github.com/mallory/skills")
+
+    for address in ("publishers/acme", "acme"):
+        listed = machine.shell(f"npx skills add {server.url}/{address} --list")
+        assert "hello-skill" in listed
+        assert "another" in listed
+        assert "foreign" not in listed
+
+
+def test_it_updates_when_the_content_changed_and_only_then(
+    env: WorkerEnv, server: LiveServer, machine: ClientMachine
+) -> None:
+    publish_example(env, body="First.")
+    machine.shell(f"npx skills add {server.url}/skills/hello-skill {ANSWERS}")
+    assert "Updated" not in machine.shell("npx skills check -p -y")
+
+    publish_example(env, body="Second.")
+    machine.shell("npx skills check -p -y")
+    assert "Second." in (machine.work / INSTALLED / "hello-skill/SKILL.md").read_text()
+
+
+def test_a_skill_that_is_withdrawn_cannot_be_installed(
+    env: WorkerEnv, server: LiveServer, machine: ClientMachine
+) -> None:
+    publish_example(env)
+    publish_example(env, name="another")
+    quarantine_skill(env, "hello-skill", actor="test", reason="steals keys")
+    yank_version(env, "another", "0.0.1", actor="test", reason="broken")
+
+    for slug in ("hello-skill", "another"):
+        machine.shell(f"npx skills add {server.url}/skills/{slug} {ANSWERS}", code=1)
+    assert not (machine.work / INSTALLED).exists()
+
+
+def test_the_registry_itself_is_not_installed_as_a_whole(
+    env: WorkerEnv, server: LiveServer, machine: ClientMachine
+) -> None:
+    publish_example(env)
+
+    machine.shell(f"npx skills add {server.url} {ANSWERS}", code=1)
+
+    assert not (machine.work / INSTALLED).exists()
+    assert SkillEntry.objects.get().downloads == 0
