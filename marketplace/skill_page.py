@@ -12,7 +12,7 @@ from urllib.parse import urlencode, urlsplit
 from marketplace.catalog import fetchable_versions, find_skill_sync, find_version_sync
 from marketplace.models import SkillEntry, SkillVersion
 from marketplace.page_data import capabilities_of, file_href, publisher_href, skill_href
-from marketplace.wording import verdict_words
+from marketplace.wording import version_words
 from vskill.environments import WorkerEnv
 
 MOST_VERSIONS: Final = 100
@@ -90,7 +90,7 @@ def head(found: Found) -> dict[str, Any]:
             "query": found.exact,
             "warning": _warning(found),
         },
-        "verdict": verdict_words(version.verdict),
+        "verdict": version_words(version.verdict, found_anything=bool(version.findings)),
         "scan_href": skill_href(skill.slug, "scan") + found.exact,
         "files_href": skill_href(skill.slug, "files/"),
     }

@@ -60,6 +60,13 @@ VERDICTS: Final[dict[str, Words]] = {
         "alert",
     ),
 }
+# "Notes" with no finding at all: what was noted is the power that it asks for.
+NOTED_FOR_ITS_POWER: Final = Words(
+    "Checked, with notes",
+    "No known pattern was recognised. It is marked for what it asks for: read that before you install it.",
+    "info",
+    "note",
+)
 NO_VERDICT: Final = Words("No verdict recorded", "No verdict is stored for this version.", "question")
 
 SEVERITIES: Final[dict[str, Words]] = {
@@ -90,6 +97,12 @@ CAPABILITIES: Final[dict[str, Words]] = {
 def verdict_words(verdict: str | None) -> Words:
     """Return how a verdict is shown; one that is absent or unknown is shown as not recorded, never as good."""
     return VERDICTS.get((verdict or "").lower(), NO_VERDICT)
+
+
+def version_words(verdict: str | None, *, found_anything: bool) -> Words:
+    """Return how the verdict of a version is shown where its findings, if any, are on the same page."""
+    words = verdict_words(verdict)
+    return NOTED_FOR_ITS_POWER if words is VERDICTS["notes"] and not found_anything else words
 
 
 def severity_words(severity: str) -> Words:

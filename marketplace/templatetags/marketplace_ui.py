@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from django import template
 
@@ -38,19 +38,22 @@ def capability_chips(capabilities: Iterable[str] | None) -> dict[str, Any]:
 def findings_list(findings: Iterable[Any], file_base: str = "", query: str = "") -> dict[str, Any]:
     """Show findings: rule, severity, file and line, excerpt, why it matters, what to do.
 
-    Each is a finding or its stored JSON. ``file_base`` is the address below which the files can be opened (it ends in
-    a slash), with ``query`` appended.
+    Each is a finding or its stored JSON. Places of one rule are shown together, in the order in which they came.
+    ``file_base`` is the address below which the files can be opened (it ends in a slash), with ``query`` appended.
     """
-    return {"findings": [finding_fields(one) for one in findings], "file_base": file_base, "query": query}
+    return {"findings": grouped(findings), "file_base": file_base, "query": query}
 
 
-def finding_fields(finding: Any) -> dict[str, Any]:
-    """Return the fields that a page shows of one finding, whether it is an object or the JSON that was stored of it."""
-    stored: Mapping[str, Any] = finding if isinstance(finding, Mapping) else finding.as_json()
-    return {
-        "rule": stored.get("ruleId", ""),
-        **{
-            name: stored.get(name) or ""
-            for name in ("title", "severity", "file", "line", "excerpt", "why", "advice", "engine")
-        },
-    }
+def grouped(findings: Iterable[Any]) -> list[dict[str, Any]]:
+    """Return the findings with those that say the same of different places as one with several places."""
+    groups: dict[tuple[str, ...], dict[str, Any]] = {}
+    for finding in findings:
+        stored: Mapping[str, Any] = finding if isinstance(finding, Mapping) else finding.as_json()
+        said = {name: str(stored.get(name) or "") for name in _SAID}
+        group = groups.setdefault(tuple(said.values()), {**said, "places": []})
+        group["places"].append({name: stored.get(name) or "" for name in _PLACE})
+    return list(groups.values())
+
+
+_SAID: Final = ("severity", "ruleId", "title", "why", "advice", "engine")
+_PLACE: Final = ("file", "line", "excerpt")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.template import Context, Template
 
-from marketplace.wording import CAPABILITIES, SEVERITIES, VERDICTS, verdict_words
+from marketplace.wording import CAPABILITIES, SEVERITIES, VERDICTS, verdict_words, version_words
 from vskill.templatetags.icons import DRAWINGS
 
 
@@ -78,3 +78,22 @@ def test_a_finding_without_a_place_or_a_base_links_nowhere() -> None:
     assert "href" not in shown
     assert "Odd" in shown
     assert "X-2" in shown
+
+
+def test_places_of_one_rule_are_shown_together_in_their_order() -> None:
+    same = {"ruleId": "R-1", "severity": "high", "title": "Same", "why": "w", "advice": "a", "engine": "e"}
+    findings = [
+        {**same, "file": "a.py", "line": 1, "excerpt": "one"},
+        {"ruleId": "R-2", "severity": "low", "title": "Other"},
+        {**same, "file": "b.py", "line": 2, "excerpt": "two"},
+    ]
+    shown = show("{% findings_list findings %}", findings=findings)
+    assert shown.count("<h3>Same</h3>") == 1
+    assert "2 places" in shown
+    assert shown.index("a.py:1") < shown.index("b.py:2") < shown.index("Other")
+
+
+def test_notes_without_a_finding_are_said_to_be_about_what_it_asks_for() -> None:
+    assert "asks for" in version_words("notes", found_anything=False).sentence
+    assert version_words("notes", found_anything=True) is VERDICTS["notes"]
+    assert version_words("clear", found_anything=False) is VERDICTS["clear"]
