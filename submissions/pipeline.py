@@ -16,13 +16,13 @@ from django.conf import settings
 from marketplace.blocklist import is_blocked
 from submissions.evidence import all_evidence
 from submissions.publication import publish_package
-from submissions.queue.base import Message
+from submissions.queue.base import InvalidMessage, Message
 from submissions.queue.consumer import Handler, Handlers
 from submissions.source.errors import InvalidPackage, SourceError
 from submissions.source.packages import SkillPackage
 from submissions.sources import repository_url, scratch_folder
 from submissions.states import ACTIVE_STATES, State
-from submissions.store import Submission, get_submission, transition
+from submissions.store import Submission, SubmissionNotFound, get_submission, transition
 from submissions.verification.engines import get_engines
 from submissions.verification.engines.base import Engine, EngineStatus
 from submissions.verification.verdict import Verdict, VerdictPolicy, decide
@@ -217,7 +217,11 @@ async def hold(submission_id: str, reason: str) -> None:
     """Hand a submission that the queue has given up to a person; do nothing for one that has ended or moved
     meanwhile."""
     env = require_worker_env()
-    submission = await get_submission(env, submission_id)
+    try:
+        submission = await get_submission(env, submission_id)
+    except SubmissionNotFound:
+        logger.warning("submission %s cannot be held: it is not there", submission_id)
+        return
     if submission.state not in ACTIVE_STATES:
         return
     try:
@@ -242,7 +246,10 @@ def make_handlers() -> Handlers:
     async def run(message: Message) -> None:
         message.decoded()
         last_attempt = message.errors + 1 >= settings.QUEUE_MAX_ERRORS
-        await process_submission(message.subject, last_attempt=last_attempt, slots=slots)
+        try:
+            await process_submission(message.subject, last_attempt=last_attempt, slots=slots)
+        except SubmissionNotFound as error:
+            raise InvalidMessage(str(error)) from error
 
     async def give_up(message: Message, reason: str) -> None:
         await hold(message.subject, reason)

@@ -12,6 +12,13 @@ from submissions.store import Submission, transition
 from submissions.workspace import ACTOR, Workspace
 
 
+def _summary(submission: Submission, summary: str) -> str:
+    """Return the sentence beside the verdict: a skill that was held says that a person let it through, and why."""
+    if not submission.text("approvedBy"):
+        return summary
+    return f"Held by the checks, then approved by an operator: {submission.text('approvalReason')}"
+
+
 def publish_package(work: Workspace, package: SkillPackage, evidence: list[Evidence]) -> Submission:
     """Publish and move to PUBLISHED in one transaction: neither is ever seen without the other."""
     current = [one for one in evidence if one.content_hash == package.content_hash]
@@ -34,7 +41,7 @@ def publish_package(work: Workspace, package: SkillPackage, evidence: list[Evide
         root=package.root,
         skill_md=package.skill_md,
         verdict=submission.text("verdict"),
-        verdict_summary=str(decision.get("summary", "")),
+        verdict_summary=_summary(submission, str(decision.get("summary", ""))),
         findings=tuple(finding.as_json() for finding in findings_of(current)),
         engines=tuple(
             {"name": one.engine, "version": one.result.engine_version, "status": one.result.status} for one in current

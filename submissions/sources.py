@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 import tempfile
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Final
+from weakref import WeakKeyDictionary
 
 from asgiref.sync import sync_to_async
 from django.conf import settings
 
+from submissions.source.errors import FetchTimedOut
 from submissions.source.git import FetchLimits, Snapshot, fetch_snapshot
 from submissions.source.urls import RepositoryURL, SourcePolicy, normalise_repository_url
 from vskill.environments import WorkerEnv
+
+# No run may take this long: what is older was left behind by a process that was killed.
+ABANDONED_AFTER: Final = 3600.0
+
+_slots: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
 
 
 def source_policy(env: WorkerEnv) -> SourcePolicy:
@@ -35,7 +45,7 @@ def repository_url(env: WorkerEnv, text: str) -> RepositoryURL:
 @asynccontextmanager
 async def scratch_folder() -> AsyncIterator[Path]:
     """Give an empty folder below the data directory and remove it, with all that was put there, whatever happens."""
-    parent = Path(settings.DATA_DIR) / "work"
+    parent = _scratch()
     parent.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(dir=parent))
     try:
@@ -44,15 +54,58 @@ async def scratch_folder() -> AsyncIterator[Path]:
         await sync_to_async(shutil.rmtree, thread_sensitive=False)(folder, ignore_errors=True)
 
 
+def _scratch() -> Path:
+    return Path(settings.DATA_DIR) / "work"
+
+
+def remove_abandoned_scratch(older_than: float = ABANDONED_AFTER) -> int:
+    """Remove the scratch folders that killed processes left behind, untouched for ``older_than`` seconds; return how
+    many."""
+    removed = 0
+    for folder in _scratch().glob("*"):
+        try:
+            abandoned = time.time() - folder.stat().st_mtime > older_than
+        except FileNotFoundError:
+            continue
+        if abandoned:
+            shutil.rmtree(folder, ignore_errors=True)
+            removed += 1
+    return removed
+
+
+@asynccontextmanager
+async def _slot() -> AsyncIterator[None]:
+    """Wait for one of the places for fetches that this process has, no longer than a fetch may take."""
+    loop = asyncio.get_running_loop()
+    slots = _slots.get(loop)
+    if slots is None:
+        slots = _slots[loop] = asyncio.Semaphore(settings.FETCH_PROCESSES)
+    try:
+        async with asyncio.timeout(settings.FETCH_SECONDS):
+            await slots.acquire()
+    except TimeoutError:
+        raise FetchTimedOut(
+            "Many repositories are being fetched at this moment. Please try again in a minute."
+        ) from None
+    try:
+        yield
+    finally:
+        slots.release()
+
+
 async def fetch(
     env: WorkerEnv, repository: RepositoryURL, directory: Path, *, commit_sha: str | None = None
 ) -> Snapshot:
-    """Fetch the newest commit of ``repository``, or exactly ``commit_sha``, into ``directory`` under the limits of
-    the settings."""
-    return await fetch_snapshot(
-        repository,
-        directory=directory,
-        policy=source_policy(env),
-        limits=FetchLimits(seconds=settings.FETCH_SECONDS),
-        commit_sha=commit_sha,
-    )
+    """Fetch the newest commit of ``repository``, or exactly ``commit_sha``, into ``directory`` under the settings'
+    limits.
+
+    A process has ``FETCH_PROCESSES`` fetches under way at once; the others wait.
+    """
+    async with _slot():
+        return await fetch_snapshot(
+            repository,
+            directory=directory,
+            policy=source_policy(env),
+            limits=FetchLimits(seconds=settings.FETCH_SECONDS),
+            commit_sha=commit_sha,
+        )

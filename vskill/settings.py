@@ -174,10 +174,11 @@ STUCK_THRESHOLD_SECONDS = env.float("VSKILL_STUCK_THRESHOLD", default=300.0)
 RECOVERY_INTERVAL = env.float("VSKILL_RECOVERY_INTERVAL", default=60.0)
 RECOVERY_MAX_ATTEMPTS = env.int("VSKILL_RECOVERY_MAX_ATTEMPTS", default=3)
 
-VSKILL_SCHEDULE = {"recover_stuck": RECOVERY_INTERVAL, "purge_expired": 3600.0}
+VSKILL_SCHEDULE = {"recover_stuck": RECOVERY_INTERVAL, "purge_expired": 3600.0, "clean_scratch": 3600.0}
 
 # --- fetching and scanning -----------------------------------------------------------------------------------------
 FETCH_SECONDS = env.float("VSKILL_FETCH_SECONDS", default=60.0)
+FETCH_PROCESSES = env.int("VSKILL_FETCH_PROCESSES", default=4)
 SCAN_PROCESSES = env.int("VSKILL_SCAN_PROCESSES", default=2)
 
 

@@ -149,7 +149,7 @@ def test_the_list_is_answered_by_indexes(operator: Client, env: WorkerEnv, query
 
 def test_an_entry_that_cannot_be_read_is_shown_as_it_is(operator: Client, env: WorkerEnv) -> None:
     submission = make_submission(env)
-    SubmissionEntry.objects.all().write_row(value="{cut off", state="")
+    SubmissionEntry.objects.using("default").write_row(value="{cut off", state="")
     row = SubmissionEntry.objects.get(key=f"sub:{submission.id}")
     page = operator.get(f"{LIST}{row.pk}/change/").content.decode()
 
@@ -159,7 +159,7 @@ def test_an_entry_that_cannot_be_read_is_shown_as_it_is(operator: Client, env: W
 
 def test_another_environment_is_not_seen(operator: Client, env: WorkerEnv) -> None:
     make_submission(env, skillName="ours")
-    SubmissionEntry.objects.all().write_row(namespace="other")
+    SubmissionEntry.objects.using("default").write_row(namespace="other")
 
     assert "ours" not in operator.get(LIST).content.decode()
 

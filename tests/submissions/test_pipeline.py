@@ -64,6 +64,7 @@ async def test_an_approved_skill_is_published_and_says_what_was_found(env: Worke
     assert published.state is State.PUBLISHED
     version = await SkillVersion.objects.aget()
     assert version.verdict == published.text("verdict")
+    assert version.verdict_summary == "Held by the checks, then approved by an operator: a training example"
     assert [step.actor for step in await readers.run(history, env, submission.id)].count("operator") == 1
 
 

@@ -1,0 +1,27 @@
+"""Remove what killed processes left behind."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from submissions.sources import ABANDONED_AFTER, remove_abandoned_scratch
+
+
+class Command(BaseCommand):
+    """Remove scratch folders of fetches that nobody works in any more."""
+
+    help = "Remove the scratch folders of fetches whose process was killed. No running fetch is older than the limit."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Add the arguments."""
+        parser.add_argument(
+            "--older-than", type=float, metavar="SECONDS", default=ABANDONED_AFTER, help="default %(default)g"
+        )
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        """Remove them and say how many."""
+        removed = remove_abandoned_scratch(options["older_than"])
+        if removed or options["verbosity"]:
+            self.stdout.write(f"scratch folders removed: {removed}")
