@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from typing import Final
 
 from django.db import connections
+
+from vskill.kv.errors import InvalidValue
+
+# Beyond it, a date that no database can hold comes near.
+LONGEST_TTL: Final = timedelta(days=366 * 100)
 
 
 def database_now(alias: str) -> datetime:
@@ -35,3 +41,13 @@ def parse_isoformat(text: object) -> datetime | None:
     except (ValueError, OverflowError):
         # OverflowError: the first and the last day that there are, seen from another zone.
         return None
+
+
+def check_expiry(expires_at: datetime | None, ttl: timedelta | None) -> None:
+    """Raise ``InvalidValue`` for a time of expiry that is given twice, is too far ahead, or has no zone."""
+    if ttl is not None and expires_at is not None:
+        raise InvalidValue("Give expires_at or ttl, not both.")
+    if ttl is not None and abs(ttl) > LONGEST_TTL:
+        raise InvalidValue(f"A ttl is at most {LONGEST_TTL.days} days; leave it out for an entry that stays.")
+    if expires_at is not None and expires_at.tzinfo is None:
+        raise InvalidValue(f"A time of expiry has a zone; {expires_at} has none.")

@@ -9,19 +9,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any
 
 from django.db import connections, transaction
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
+from vskill.kv.clock import check_expiry
 from vskill.kv.codec import check_key, decode, encode, is_storable
 from vskill.kv.errors import InvalidValue, ProjectedColumn, VersionConflict
 from vskill.kv.models import AbstractKVEntry
 from vskill.kv.statements import Statements, statements
-
-# Beyond it, a date that no database can hold comes near.
-LONGEST_TTL: Final = timedelta(days=366 * 100)
 
 
 def _conflict(key: str, expected: int) -> VersionConflict:
@@ -56,14 +54,9 @@ def projection(model: type[AbstractKVEntry], text: str) -> dict[str, Any]:
 
 def _expiry(wording: Statements, alias: str, expires_at: datetime | None, ttl: timedelta | None) -> tuple[str, Any]:
     """Return the SQL of the time of expiry, and its parameter."""
+    check_expiry(expires_at, ttl)
     if ttl is not None:
-        if expires_at is not None:
-            raise InvalidValue("Give expires_at or ttl, not both.")
-        if abs(ttl) > LONGEST_TTL:
-            raise InvalidValue(f"A ttl is at most {LONGEST_TTL.days} days; leave it out for an entry that stays.")
         return wording.expiry_after(ttl)
-    if expires_at is not None and expires_at.tzinfo is None:
-        raise InvalidValue(f"A time of expiry has a zone; {expires_at} has none.")
     return "%s", wording.column("expires_at", expires_at, alias)
 
 
@@ -139,9 +132,11 @@ def delete(
     rows = model.objects.using(alias).live().filter(namespace=namespace, key=check_key(key))
     if expect_version is None:
         return bool(_delete_locked(model, alias, rows))
-    if not _delete_locked(model, alias, rows.filter(version=expect_version)):
-        raise _conflict(key, expect_version)
-    return True
+    if _delete_locked(model, alias, rows.filter(version=expect_version)):
+        return True
+    if expect_version == 0 and not rows.exists():
+        return False
+    raise _conflict(key, expect_version)
 
 
 def purge_expired(model: type[AbstractKVEntry], alias: str, namespace: str, *, limit: int = 1000) -> int:

@@ -1,0 +1,118 @@
+"""The operators' view of entries: read-only, found by the beginning of a key, and never counted whole."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+from django.contrib import admin
+from django.core.paginator import Paginator
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from vskill.kv.codec import decode, prefix_end
+from vskill.kv.models import AbstractKVEntry, KVEntry
+from vskill.read_only_admin import ReadOnlyAdmin, prefix_range
+
+# Counting is a walk over every row; nobody turns to the page after this many.
+MOST_COUNTED: Final = 10_000
+_MOST_KINDS: Final = 30
+
+if TYPE_CHECKING:
+    _Paginator = Paginator[Any]
+else:
+    # The class takes its parameter from type checkers alone.
+    _Paginator = Paginator
+
+
+class BoundedPaginator(_Paginator):
+    """Count no further than ``MOST_COUNTED``."""
+
+    @cached_property
+    def count(self) -> int:
+        """Return how many rows there are, or ``MOST_COUNTED`` where there are more."""
+        rows: Any = self.object_list
+        return int(rows.order_by()[:MOST_COUNTED].count())
+
+
+class KindFilter(admin.SimpleListFilter):
+    """What entries hold, by their keys up to the first colon."""
+
+    title = "kind"
+    parameter_name = "kind"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        """Offer the kinds that there are."""
+        return [(kind, kind.rstrip(":")) for kind in _kinds(model_admin.get_queryset(request))]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """Cut the list down to a range of keys."""
+        return queryset.filter(prefix_range("key", self.value() or "")) if self.value() else queryset
+
+
+def _kinds(rows: QuerySet[Any]) -> Iterator[str]:
+    """Yield each beginning of a key up to its colon: a step over the index for each, and not a walk over the table."""
+    following: str | None = ""
+    for _step in range(_MOST_KINDS):
+        ahead = rows.order_by("key").values_list("key", flat=True)
+        key = (ahead.filter(key__gte=following) if following else ahead).first()
+        if key is None:
+            return
+        kind = key[: key.find(":") + 1] or key
+        yield kind
+        following = prefix_end(kind)
+        if following is None:
+            return
+
+
+def pretty_value(text: str) -> SafeString:
+    """Return a value for reading: indented JSON, or the text as it is with a word of warning."""
+    try:
+        shown = json.dumps(decode(text), indent=2, ensure_ascii=False, sort_keys=True)
+    except ValueError as error:
+        return format_html("<p><strong>Malformed: {}</strong></p><pre>{}</pre>", error, text)
+    return format_html("<pre>{}</pre>", shown)
+
+
+@admin.register(KVEntry)
+class KVEntryAdmin(ReadOnlyAdmin):
+    """Entries without a table of their own: health, pauses, recoveries, the block list."""
+
+    list_display = ("key", "version", "updated_at", "expiry")
+    list_filter = (KindFilter,)
+    search_fields = ("key",)
+    search_help_text = "The beginning of a key, such as blocked: or recovery:sub_"
+    ordering = ("key",)
+    paginator = BoundedPaginator
+    fields = ("key", "version", "expiry", "created_at", "updated_at", "pretty_metadata", "pretty")
+    readonly_fields = fields
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        """Search by a range of keys, which the index answers."""
+        term = search_term.strip().replace("\0", "")
+        return (queryset.filter(prefix_range("key", term)) if term else queryset), False
+
+    @admin.display(description="expires", ordering="expires_at")
+    def expiry(self, entry: AbstractKVEntry) -> str:
+        """Return when an entry expires, with a mark where it has and waits to be purged."""
+        if entry.expires_at is None:
+            return "never"
+        mark = " (expired)" if entry.expires_at <= timezone.now() else ""
+        return f"{entry.expires_at:%Y-%m-%d %H:%M:%S} UTC{mark}"
+
+    @admin.display(description="value")
+    def pretty(self, entry: AbstractKVEntry) -> SafeString:
+        """Return the value, indented."""
+        return pretty_value(entry.value)
+
+    @admin.display(description="metadata")
+    def pretty_metadata(self, entry: AbstractKVEntry) -> SafeString:
+        """Return the metadata, indented."""
+        return pretty_value(entry.metadata)

@@ -1,0 +1,47 @@
+"""What every namespace promises, wherever it keeps its entries."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Mapping
+from datetime import datetime, timedelta
+from typing import Any, Protocol
+
+from vskill.kv.listing import KeyPage
+from vskill.kv.outcomes import Outcome
+
+
+class Namespace(Protocol):
+    """Keys with a JSON value, metadata, a version that every write raises, and perhaps a time of expiry.
+
+    ``tests/kv/conformance.py`` says in tests what the words here leave open; a new backend runs it.
+    """
+
+    async def get(self, key: str, *, timeout: float | None = None) -> Outcome:  # noqa: ASYNC109 - a timeout is an outcome here
+        """Return the outcome of one key; any number may be awaited at once, and each settles by itself."""
+
+    def get_many(self, keys: Iterable[str] | AsyncIterable[str], *, window: int = ...) -> AsyncIterator[Outcome]:
+        """Yield the outcome of each key in the order asked, with at most ``window`` of them on their way."""
+
+    async def put(
+        self,
+        key: str,
+        value: Any,
+        *,
+        metadata: Mapping[str, Any] | None = None,
+        expires_at: datetime | None = None,
+        ttl: timedelta | None = None,
+        expect_version: int | None = None,
+    ) -> int:
+        """Write one entry and return its new version; raise ``VersionConflict`` where it is not at the one expected."""
+
+    async def delete(self, key: str, *, expect_version: int | None = None) -> bool:
+        """Delete one entry and return whether there was one; raise ``VersionConflict`` as ``put`` does."""
+
+    async def list(self, prefix: str = "", *, limit: int = ..., cursor: str | None = None) -> KeyPage:
+        """Return one page of the keys that start with ``prefix``, in bytewise order."""
+
+    def list_all(self, prefix: str = "", *, page: int = ...) -> AsyncIterator[str]:
+        """Yield every key that starts with ``prefix``."""
+
+    async def purge_expired(self) -> int:
+        """Delete every entry that has expired and return how many there were."""
