@@ -1,0 +1,199 @@
+"""Real processes of the product, each instance with a data directory and a database of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import psycopg
+from django.conf import settings
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+# Short leases, so that a killed consumer's work comes back in seconds; and no limit on how often that may happen.
+QUICK_QUEUE: Final = {
+    "VSKILL_QUEUE_LEASE": "4",
+    "VSKILL_QUEUE_HEARTBEAT": "0.5",
+    "VSKILL_QUEUE_POLL_INTERVAL": "0.05",
+    "VSKILL_QUEUE_MAX_BATCH_WAIT": "0",
+    "VSKILL_QUEUE_MAX_CRASHES": "50",
+}
+
+
+@dataclass
+class Instance:
+    """An installation: its environment variables, and a look into its database from outside."""
+
+    data_dir: Path
+    database_url: str
+    variables: dict[str, str] = field(default_factory=dict)
+
+    def environment(self) -> dict[str, str]:
+        """Return the variables of its processes: nothing of the test run but where to find programs."""
+        return {
+            "PATH": os.environ["PATH"],
+            "HOME": str(self.data_dir),
+            "LC_ALL": "C.UTF-8",
+            "PYTHONWARNINGS": "error",
+            "VSKILL_DATA_DIR": str(self.data_dir),
+            "DATABASE_URL": self.database_url,
+            "VSKILL_SOURCE_ROOTS": str(self.data_dir),
+            "VSKILL_HOSTS": "127.0.0.1,localhost",
+            **self.variables,
+        }
+
+    def manage(self, *arguments: str) -> str:
+        """Run one command to its end and return what it printed."""
+        ended = subprocess.run(
+            [sys.executable, "manage.py", *arguments],
+            cwd=ROOT,
+            env=self.environment(),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert ended.returncode == 0, f"{arguments} ended with {ended.returncode}:\n{ended.stdout}{ended.stderr}"
+        return ended.stdout
+
+    @contextmanager
+    def started(self, *arguments: str) -> Iterator[Started]:
+        """Start a command in a process group of its own, as a terminal does, and leave nothing of it behind."""
+        log = self.data_dir / f"{arguments[0]}-{uuid.uuid4().hex[:6]}.log"
+        with log.open("wb") as out:
+            process = subprocess.Popen(
+                [sys.executable, "manage.py", *arguments],
+                cwd=ROOT,
+                env=self.environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        try:
+            yield Started(process, log)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        """Return what a query finds, over a connection of its own."""
+        if self.database_url.startswith("sqlite"):
+            path = self.database_url.removeprefix("sqlite:///")
+            with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=30)) as connection:
+                return connection.execute(sql).fetchall()
+        with psycopg.connect(self.database_url) as connection:
+            # psycopg wants a literal; the queries of these tests are.
+            return connection.execute(sql.encode()).fetchall()
+
+    def states(self) -> dict[str, str]:
+        """Return the state of each submission by the name of its skill."""
+        return dict(self.rows("SELECT skill_name, state FROM submissions_submissionentry"))
+
+    def steps(self) -> dict[str, list[tuple[str, str]]]:
+        """Return the history rows of each submission, oldest first."""
+        walked: dict[str, list[tuple[str, str]]] = {}
+        sql = "SELECT submission_id, from_state, to_state FROM submissions_submissiontransition ORDER BY id"
+        for submission_id, before, after in self.rows(sql):
+            walked.setdefault(submission_id, []).append((before, after))
+        return walked
+
+    def processes(self) -> dict[int, str]:
+        """Return every process of this machine that belongs to the instance, by its variables or its folder."""
+        mark = str(self.data_dir).encode()
+        found: dict[int, str] = {}
+        for folder in Path("/proc").glob("[0-9]*"):
+            # A process may end while it is looked at.
+            with contextlib.suppress(OSError):
+                told = (folder / "environ").read_bytes() + (folder / "cmdline").read_bytes()
+                alive = (folder / "stat").read_text().rpartition(")")[2].split()[0] != "Z"
+                if alive and mark in told:
+                    found[int(folder.name)] = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+        return found
+
+
+@dataclass
+class Started:
+    """A process that runs, and the file that holds what it says."""
+
+    process: subprocess.Popen[bytes]
+    log: Path
+
+    def said(self) -> str:
+        """Return everything that it has said so far."""
+        return self.log.read_text(errors="replace")
+
+    def until(self, is_so: Callable[[], bool]) -> None:
+        """Wait until something is so; the end of the process before that is a failure with its last words."""
+        while not is_so():
+            # The wait is for the process itself, so that its end is noticed at once.
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                code = self.process.wait(0.01)
+                assert is_so(), f"it ended with {code} too early:\n{self.said()}"
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal to the process alone."""
+        self.process.send_signal(number)
+
+    def interrupt(self) -> None:
+        """Press Ctrl-C: a terminal sends it to the whole group in the foreground."""
+        os.killpg(self.process.pid, signal.SIGINT)
+
+    def ends(self) -> int:
+        """Wait for the end and return the exit code."""
+        return self.process.wait()
+
+
+def until(is_so: Callable[[], bool]) -> None:
+    """Wait until something is so that no process of ours can tell of; the timeout of the test is the limit."""
+    with subprocess.Popen(["tail", "-f", "/dev/null"]) as clock:
+        try:
+            while not is_so():
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    clock.wait(0.02)
+        finally:
+            clock.kill()
+
+
+def free_port() -> int:
+    """Return a port of loopback that nobody listened on a moment ago."""
+    with contextlib.closing(socket.socket()) as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@contextmanager
+def instance(data_dir: Path, **variables: str) -> Iterator[Instance]:
+    """Give an installation on the kind of database that this test run uses, with its tables made."""
+    data_dir.mkdir()
+    with _database(data_dir) as url:
+        made = Instance(data_dir, url, variables)
+        made.manage("migrate", "-v", "0")
+        yield made
+
+
+@contextmanager
+def _database(data_dir: Path) -> Iterator[str]:
+    default = settings.DATABASES["default"]
+    if "sqlite" in default["ENGINE"]:
+        yield f"sqlite:///{data_dir / 'vskill.sqlite3'}"
+        return
+    server = f"postgres://{default['USER']}:{default['PASSWORD']}@{default['HOST']}:{default['PORT']}"
+    name = f"instance_{uuid.uuid4().hex}"
+    with psycopg.connect(f"{server}/postgres", autocommit=True) as connection:
+        connection.execute(f'CREATE DATABASE "{name}"'.encode())
+        try:
+            yield f"{server}/{name}"
+        finally:
+            connection.execute(f'DROP DATABASE "{name}" WITH (FORCE)'.encode())
