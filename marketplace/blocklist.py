@@ -79,7 +79,8 @@ def _namespace(env: WorkerEnv) -> KVNamespace:
     return KVNamespace(KVEntry, env)
 
 
-def _block(key: str, value: object) -> Block:
+def block_of(key: str, value: object) -> Block:
+    """Return what an entry of the block list says, whatever its value looks like."""
     found = value if isinstance(value, dict) else {}
     # The key alone says what is blocked, so that an entry whose value was damaged blocks all the same.
     kind, _, named = key.removeprefix(PREFIX).partition(":")
@@ -108,7 +109,7 @@ def add_block(env: WorkerEnv, kind: BlockKind, value: str, *, actor: str, reason
     with transaction.atomic(using=env.database):
         _namespace(env).put_sync(key, written)
         record_event(env, key, "blocked", actor=actor, reason=reason)
-    return _block(key, written)
+    return block_of(key, written)
 
 
 def remove_block(env: WorkerEnv, kind: BlockKind, value: str, *, actor: str, reason: str) -> bool:
@@ -134,7 +135,7 @@ def is_blocked(env: WorkerEnv, repo_url: str, content_hash: str = "") -> Block |
         if outcome.status in (Status.UNREADABLE, Status.TIMED_OUT):
             outcome.require()
         if not outcome.absent:
-            return _block(key, outcome.value)
+            return block_of(key, outcome.value)
     return None
 
 
@@ -144,7 +145,7 @@ def list_blocks(env: WorkerEnv) -> Iterator[Block]:
     while True:
         page = namespace.list_sync(PREFIX, cursor=cursor)
         for key in page.keys:
-            yield _block(key.name, namespace.get_sync(key.name).value)
+            yield block_of(key.name, namespace.get_sync(key.name).value)
         if page.list_complete:
             return
         cursor = page.cursor

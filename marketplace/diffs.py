@@ -19,7 +19,7 @@ ReadFile = Callable[[SkillVersion, str], bytes]
 
 @dataclass(frozen=True)
 class FileChange:
-    """One file that differs: ``status`` is added, removed or modified; ``patch`` is empty where no lines were compared."""
+    """One file that differs: ``status`` is added, removed or modified; ``patch`` is empty without a comparison."""
 
     path: str
     status: str

@@ -13,7 +13,7 @@ from marketplace.records import SkillRecord
 from vskill.kv.clock import parse_isoformat
 from vskill.kv.codec import decode
 from vskill.kv.fields import KeyField
-from vskill.kv.models import AbstractKVEntry
+from vskill.kv.models import AbstractKVEntry, KVEntry
 
 SKILL_PREFIX = "skill:"
 ALIAS_PREFIX = "skill:alias:"
@@ -134,6 +134,15 @@ class SkillEntry(AbstractKVEntry):
             "published_at": parse_isoformat(fields.get("publishedAt")),
             "changed_at": parse_isoformat(fields.get("updatedAt")),
         }
+
+
+class BlockEntry(KVEntry):
+    """An entry of the block list, ``blocked:{kind}:{value}``, for the admin; ``marketplace.blocklist`` writes them."""
+
+    class Meta:
+        proxy = True
+        verbose_name = "blocked source or content"
+        verbose_name_plural = "block list"
 
 
 class SkillVersion(models.Model):

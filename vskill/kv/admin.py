@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from django.contrib import admin
 from django.core.paginator import Paginator
@@ -83,8 +83,9 @@ def pretty_value(text: str) -> SafeString:
 class KVEntryAdmin(ReadOnlyAdmin):
     """Entries without a table of their own: health, pauses, recoveries, the block list."""
 
-    list_display = ("key", "version", "updated_at", "expiry")
-    list_filter = (KindFilter,)
+    # A list, because a subclass that shows other columns could not have a tuple of another length.
+    list_display = ["key", "version", "updated_at", "expiry"]
+    list_filter: ClassVar[tuple[type[admin.SimpleListFilter], ...]] = (KindFilter,)
     search_fields = ("key",)
     search_help_text = "The beginning of a key, such as blocked: or recovery:sub_"
     ordering = ("key",)

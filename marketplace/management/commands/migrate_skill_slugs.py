@@ -18,7 +18,7 @@ from vskill.management.environment_command import EnvironmentCommand
 class Command(EnvironmentCommand):
     """Rename skills whose slug does not follow the rule; see ``migrate_skill_slugs``.
 
-    Exit codes: 0 done or nothing to do, 2 some skills were changed by other writers meanwhile, 3 some could not be read.
+    Exit codes: 0 done or nothing to do, 2 other writers changed some skills meanwhile, 3 some could not be read.
     """
 
     help = "Rename skills whose slug does not follow the rule, leaving an alias for each. Twice is once."

@@ -1,0 +1,80 @@
+"""What operators do with skills in the admin: named operations, each with its consequence in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from marketplace.moderation import (
+    delete_skill,
+    quarantine_skill,
+    quarantine_version,
+    restore,
+    restore_version,
+    unyank,
+    yank_version,
+)
+from vskill.environments import WorkerEnv
+
+
+@dataclass(frozen=True)
+class Operation:
+    """An operation on skills or, with ``on_version``, on one version of each."""
+
+    name: str
+    label: str
+    consequence: str
+    deed: Callable[..., Any]
+    on_version: bool = False
+
+    def run(self, env: WorkerEnv, slug: str, version: str, *, actor: str, reason: str) -> None:
+        """Do it; raise ``VskillError`` where it cannot be done."""
+        if self.on_version:
+            self.deed(env, slug, version, actor=actor, reason=reason)
+        else:
+            self.deed(env, slug, actor=actor, reason=reason)
+
+
+OPERATIONS: Final[dict[str, Operation]] = {
+    one.name: one
+    for one in (
+        Operation(
+            "quarantine",
+            "Quarantine",
+            "The skill disappears from every page, list, search and index, and none of its files can be fetched.",
+            quarantine_skill,
+        ),
+        Operation("restore", "Restore", "The skill is shown again; yanked versions stay yanked.", restore),
+        Operation(
+            "delete",
+            "Delete",
+            "As a quarantine, told as taken out. Its name and its versions are held, and it can be restored.",
+            delete_skill,
+        ),
+        Operation(
+            "yank",
+            "Yank the latest version",
+            "The version is offered to nobody; who asks for it by its number gets it with a warning.",
+            yank_version,
+            on_version=True,
+        ),
+        Operation("unyank", "Take back the yank", "The version is offered again.", unyank, on_version=True),
+        Operation(
+            "quarantine-version",
+            "Quarantine the version",
+            "Nobody can fetch the version any more; the other versions stay.",
+            quarantine_version,
+            on_version=True,
+        ),
+        Operation(
+            "restore-version",
+            "Restore the version",
+            "The version can be fetched again.",
+            restore_version,
+            on_version=True,
+        ),
+    )
+}
+# What can be chosen for many skills at once; the rest is found beside each version.
+FOR_MANY: Final = ("quarantine", "restore", "delete", "yank")
