@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 import signal
+import socket
 import sys
 import time
 import urllib.error
@@ -42,6 +43,7 @@ class Command(BaseCommand):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Prepare, start, watch."""
+        _check_port(options["host"], options["port"])
         call_command("migrate", interactive=False, verbosity=0)
         password = self._first_admin()
         address = f"http://{options['host']}:{options['port']}"
@@ -133,3 +135,17 @@ class Command(BaseCommand):
         connections.close_all()
         marker.touch()
         self.stdout.flush()
+
+
+def _check_port(host: str, port: int) -> None:
+    """Raise ``CommandError`` where nobody can listen: whoever does already would answer for us, and look healthy."""
+    try:
+        family, kind, protocol, _name, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind, protocol) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(place)
+    except OSError as error:
+        raise CommandError(
+            f"Nothing was started: port {port} of {host} cannot be used ({error.strerror or error}). "
+            "Choose another one with PORT."
+        ) from error
