@@ -186,7 +186,7 @@ def instance(data_dir: Path, **variables: str) -> Iterator[Instance]:
 @contextmanager
 def _database(data_dir: Path) -> Iterator[str]:
     default = settings.DATABASES["default"]
-    if "sqlite" in default["ENGINE"]:
+    if default["ENGINE"] == "django.db.backends.sqlite3":
         yield f"sqlite:///{data_dir / 'vskill.sqlite3'}"
         return
     server = f"postgres://{default['USER']}:{default['PASSWORD']}@{default['HOST']}:{default['PORT']}"

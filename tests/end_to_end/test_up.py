@@ -1,0 +1,151 @@
+"""`manage.py up`, as `make run` starts it: from an empty data directory to published demo skills, and a clean end."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from http.client import HTTPException
+from http.cookiejar import CookieJar
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+from tests.end_to_end.processes import Instance, Started, free_port, instance, until
+from tests.end_to_end.test_demo import GOOD
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+
+
+@pytest.fixture
+def installation(tmp_path: Path) -> Iterator[Instance]:
+    port = str(free_port())
+    with instance(tmp_path / "data", HOST="127.0.0.1", PORT=port, VSKILL_QUEUE_POLL_INTERVAL="0.1") as made:
+        yield made
+
+
+def address(installation: Instance, path: str) -> str:
+    return f"http://127.0.0.1:{installation.variables['PORT']}{path}"
+
+
+def answer(installation: Instance, path: str) -> tuple[int, str]:
+    """Return status and text of an address, 0 while nobody listens."""
+    try:
+        with urllib.request.urlopen(address(installation, path), timeout=30) as response:  # noqa: S310 - our own http
+            return response.status, response.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+    except (OSError, HTTPException):
+        return 0, ""
+
+
+def body(installation: Instance, path: str) -> dict[str, Any]:
+    status, text = answer(installation, path)
+    assert status == 200, text[:500]
+    value: dict[str, Any] = json.loads(text)
+    return value
+
+
+def until_healthy(installation: Instance, up: Started) -> None:
+    up.until(lambda: answer(installation, "/healthz")[0] == 200)
+
+
+def roles(installation: Instance) -> set[str]:
+    told = " ".join(installation.processes().values())
+    return {role for role in ("uvicorn", "consume", "schedule") if f" {role}" in told}
+
+
+def can_log_in(installation: Instance, password: str) -> bool:
+    opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(CookieJar()))
+    login = address(installation, "/admin/login/?next=/admin/")
+    page = opener.open(login, timeout=30).read().decode()
+    token = re.findall(r'name="csrfmiddlewaretoken" value="([^"]+)"', page)[0]
+    fields = {"csrfmiddlewaretoken": token, "username": "admin", "password": password, "next": "/admin/"}
+    answered = opener.open(login, urlencode(fields).encode(), timeout=30)
+    return bool(answered.geturl() == address(installation, "/admin/"))
+
+
+def test_one_command_goes_from_nothing_to_published_skills_and_ends_cleanly(installation: Instance) -> None:
+    with installation.started("up") as up:
+        until_healthy(installation, up)
+        up.until(lambda: {item["displayName"] for item in body(installation, "/api/v1/skills")["items"]} >= GOOD)
+        listed = body(installation, "/api/v1/skills")
+        assert listed["nextCursor"] is None
+        for item in listed["items"]:
+            status, page = answer(installation, f"/skills/{item['slug']}")
+            assert (status, item["displayName"] in page) == (200, True)
+        up.until(lambda: set(installation.states().values()) == {"PUBLISHED", "ON_HOLD", "TIER1_FAILED"})
+        assert roles(installation) == {"uvicorn", "consume", "schedule"}
+
+        said = up.said()
+        assert address(installation, "") in said
+        password = re.findall(r"password (\S+)", re.sub(r"\x1b\[[0-9;]*m", "", said))[0]
+        assert can_log_in(installation, password)
+
+        up.interrupt()
+        assert up.ends() == 0
+        assert "Traceback" not in up.said()
+        assert installation.processes() == {}
+
+
+def test_the_second_start_keeps_what_was_there_and_shows_no_password(installation: Instance) -> None:
+    with installation.started("up") as first:
+        until_healthy(installation, first)
+        first.until(lambda: (installation.data_dir / "demo-loaded").exists())
+        first.interrupt()
+        assert first.ends() == 0
+    before = set(installation.states())
+    with installation.started("up") as second:
+        until_healthy(installation, second)
+        second.until(lambda: address(installation, "/admin/") in second.said())
+        assert "shown once" not in second.said()
+        second.until(lambda: "RECEIVED" not in installation.states().values())
+        second.signal(signal.SIGTERM)
+        assert second.ends() == 0
+    assert set(installation.states()) == before
+
+
+def alive() -> set[int]:
+    return {int(folder.name) for folder in Path("/proc").glob("[0-9]*")}
+
+
+def test_a_part_that_dies_is_started_again_and_without_the_demo_nothing_is_submitted(installation: Instance) -> None:
+    installation.variables["DEMO"] = "0"
+    with installation.started("up") as up:
+        up.until(lambda: address(installation, "/healthz") in up.said())
+        consumers = [pid for pid, told in installation.processes().items() if " consume" in told]
+        assert len(consumers) == 1
+        os.kill(consumers[0], signal.SIGKILL)
+        up.until(lambda: roles(installation) == {"uvicorn", "consume", "schedule"} and consumers[0] not in alive())
+        # It starts parts again only after it would have loaded the demo.
+        assert installation.states() == {}
+        up.interrupt()
+        assert up.ends() == 0
+
+
+def test_a_killed_parent_leaves_no_process_behind(installation: Instance) -> None:
+    installation.variables["DEMO"] = "0"
+    with installation.started("up") as up:
+        until_healthy(installation, up)
+        up.signal(signal.SIGKILL)
+        assert up.ends() == -signal.SIGKILL
+        until(lambda: installation.processes() == {})
+
+
+def test_a_port_that_is_taken_is_said_at_once_and_nothing_is_started(installation: Instance) -> None:
+    with installation.started("up") as first:
+        until_healthy(installation, first)
+        with installation.started("up") as second:
+            assert second.ends() == 1
+            assert f"port {installation.variables['PORT']} of 127.0.0.1 cannot be used" in second.said()
+            assert "runs at" not in second.said()
+        assert answer(installation, "/healthz")[0] == 200
+        first.interrupt()
+        assert first.ends() == 0
+    assert installation.processes() == {}
