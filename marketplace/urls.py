@@ -18,4 +18,5 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("publishers/<str:handle>", views.publisher, name="publisher"),
     path("about/verification", views.verification, name="verification"),
     path("about/api", views.api, name="api"),
+    path("favicon.ico", views.favicon),
 ]

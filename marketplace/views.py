@@ -7,6 +7,7 @@ from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponsePermanentRedirect
 from django.shortcuts import render
+from django.templatetags.static import static
 from django.views.decorators.http import require_safe
 
 from marketplace import skill_page
@@ -114,6 +115,12 @@ async def api(request: HttpRequest) -> HttpResponse:
     """Say how programs read, fetch and submit."""
     context = {"groups": GROUPS, "examples": examples(public_base(request, require_worker_env()))}
     return render(request, "marketplace/api.html", context)
+
+
+@require_safe
+async def favicon(request: HttpRequest) -> HttpResponse:
+    """Lead browsers that look for the old address of a site's icon to ours."""
+    return HttpResponsePermanentRedirect(static("vskill/favicon.svg"))
 
 
 async def _page_of_skill(

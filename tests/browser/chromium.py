@@ -32,6 +32,7 @@ class Browser:
         """Wrap ``driver``; addresses are opened below ``base``."""
         self.driver = driver
         self.base = base
+        self.scheme = "light"
 
     def open(self, path: str, *, width: int = DESKTOP) -> None:
         """Open a page of the server at a width of so many CSS pixels."""
@@ -46,6 +47,7 @@ class Browser:
 
     def colours(self, scheme: str) -> None:
         """Prefer ``light`` or ``dark``."""
+        self.scheme = scheme
         self._command("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
 
     def without_scripts(self) -> None:

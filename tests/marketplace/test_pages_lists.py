@@ -195,3 +195,9 @@ async def test_what_the_page_about_the_api_says_is_there(env: WorkerEnv) -> None
             continue
         response = await AsyncClient().get(re.sub(r"\w+=(?=&|$)&?", "", address))
         assert response.status_code == 200, request
+
+
+async def test_the_old_address_of_an_icon_leads_to_ours(env: WorkerEnv) -> None:
+    response = await AsyncClient().get("/favicon.ico")
+    assert response.status_code == 301
+    assert response["Location"].endswith("vskill/favicon.svg")

@@ -76,7 +76,9 @@ def test_dark_redefines_every_colour_of_light() -> None:
 
 def test_styles_use_no_token_that_does_not_exist() -> None:
     defined = set(re.findall(r"^\s*--([\w-]+):", (STYLES / "tokens.css").read_text(), re.MULTILINE))
-    used = {name for path in STYLES.glob("*.css") for name in re.findall(r"var\(--([\w-]+)", path.read_text())}
+    # admin.css gives other values to Django's own variables.
+    sheets = [path for path in STYLES.glob("*.css") if path.name != "admin.css"]
+    used = {name for path in sheets for name in re.findall(r"var\(--([\w-]+)", path.read_text())}
     assert used - defined == set()
 
 
