@@ -204,3 +204,73 @@ def _start(operation: Operation) -> Any:
         return HttpResponseRedirect(f"{address}?ids={ids}")
 
     return action
+<<<<<<< Updated upstream
+=======
+
+
+class MessageStateFilter(admin.SimpleListFilter):
+    """Where a message stands."""
+
+    title = "state"
+    parameter_name = "state"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        """Offer the four places."""
+        return [("waiting", "waiting"), ("delayed", "delayed"), ("leased", "in work"), ("parked", "parked")]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[QueueMessage]) -> QuerySet[QueueMessage]:
+        """Cut the list down by the database's clock."""
+        free = Q(parked_at__isnull=True) & (Q(leased_until__isnull=True) | Q(leased_until__lte=Now()))
+        where = {
+            "waiting": free & Q(available_at__lte=Now()),
+            "delayed": free & Q(available_at__gt=Now()),
+            "leased": Q(parked_at__isnull=True, leased_until__gt=Now()),
+            "parked": Q(parked_at__isnull=False),
+        }.get(self.value() or "")
+        return queryset.filter(where) if where is not None else queryset
+
+
+@admin.register(QueueMessage)
+class QueueMessageAdmin(ReadOnlyAdmin):
+    """The messages that are not done: who works on them, how often they failed, and why."""
+
+    environment_column: ClassVar[str] = "environment"
+    list_display = (
+        "subject",
+        "kind",
+        "place",
+        "priority",
+        "errors",
+        "crashes",
+        "available_at",
+        "leased_by",
+        "leased_until",
+        "short_error",
+    )
+    list_filter = (MessageStateFilter,)
+    search_fields = ("subject",)
+    search_help_text = "The start of what the message is about (sub_…)"
+    ordering = ("due_at", "id")
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        """Search by a range that the index answers."""
+        term = search_term.strip()
+        return (queryset.filter(_prefix("subject", term)) if term else queryset), False
+
+    @admin.display(description="place")
+    def place(self, message: QueueMessage) -> str:
+        """Return where it stands."""
+        now = timezone.now()
+        if message.parked_at is not None:
+            return "parked"
+        if message.leased_until is not None and message.leased_until > now:
+            return "in work"
+        return "delayed" if message.available_at > now else "waiting"
+
+    @admin.display(description="last error")
+    def short_error(self, message: QueueMessage) -> str:
+        """Return the beginning of the last error."""
+        return message.last_error[:120] or "-"
+>>>>>>> Stashed changes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import Q
 from django.db.models.functions import Now
 
 from submissions.states import LIVE_STATES, STUCK_STATES, State
@@ -122,7 +122,7 @@ class QueueMessage(models.Model):
 
     A message that is done is deleted. ``subject`` is what it is about (a submission id): there is one message a kind
     and subject. ``errors`` counts attempts that ended with an error, ``crashes`` those whose worker did not come
-    back.
+    back. The order is that of ``due_at``: when it became available, less what its priority is worth.
     """
 
     environment = models.CharField(max_length=64)
@@ -132,6 +132,7 @@ class QueueMessage(models.Model):
     priority = models.SmallIntegerField(default=0)
     created_at = models.DateTimeField(db_default=Now())
     available_at = models.DateTimeField(db_default=Now())
+    due_at = models.DateTimeField(db_default=Now())
     lease_token = models.CharField(max_length=32, blank=True, default="")
     leased_until = models.DateTimeField(null=True, blank=True)
     leased_by = models.CharField(max_length=100, blank=True, default="")
@@ -148,11 +149,10 @@ class QueueMessage(models.Model):
         ]
         indexes: ClassVar[list[models.Index]] = [
             models.Index(
-                F("environment"),
-                F("priority").desc(),
-                F("id"),
-                condition=Q(parked_at__isnull=True),
-                name="message_next",
+                fields=["environment", "due_at", "id"], condition=Q(parked_at__isnull=True), name="message_due"
+            ),
+            models.Index(
+                fields=["environment"], condition=Q(parked_at__isnull=True, crashes__gt=0), name="message_crashed"
             ),
             models.Index(fields=["leased_until"], condition=Q(leased_until__isnull=False), name="message_lease"),
             models.Index(fields=["environment", "subject"], name="message_subject"),
@@ -160,3 +160,31 @@ class QueueMessage(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.subject}"
+
+
+class RecoverySweep(models.Model):
+    """One run of recovery over one environment: what it saw, what it did, and how it ended.
+
+    ``ended_at`` stays empty while it runs, and for ever where it was killed.
+    """
+
+    environment = models.CharField(max_length=64)
+    holder = models.CharField(max_length=100)
+    started_at = models.DateTimeField(db_default=Now())
+    ended_at = models.DateTimeField(null=True, blank=True)
+    read = models.IntegerField(default=0)
+    failed_reads = models.IntegerField(default=0, help_text="malformed, unreadable and timed out")
+    recovered = models.IntegerField(default=0)
+    held = models.IntegerField(default=0)
+    failed = models.IntegerField(default=0)
+    left = models.IntegerField(default=0)
+    details = models.TextField(default="{}", help_text="the report of recover_stuck --json, its first 100 submissions")
+
+    class Meta:
+        verbose_name = "recovery sweep"
+        indexes: ClassVar[list[models.Index]] = [
+            models.Index(fields=["environment", "-started_at"], name="sweep_newest"),
+        ]
+
+    def __str__(self) -> str:
+        return f"sweep of {self.environment} by {self.holder}"

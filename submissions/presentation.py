@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
+from django.db.models import Q
 from django.urls import reverse
 
 from submissions.evidence import all_evidence, findings_of
@@ -113,10 +114,7 @@ def queue_place(env: WorkerEnv, submission_id: str) -> dict[str, Any] | None:
     own = messages.filter(subject=submission_id).first()
     if own is None:
         return None
-    ahead = (
-        messages.filter(priority__gt=own.priority).count()
-        + messages.filter(priority=own.priority, id__lt=own.pk).count()
-    )
+    ahead = messages.filter(Q(due_at__lt=own.due_at) | Q(due_at=own.due_at, id__lt=own.pk)).count()
     return {"position": ahead + 1, "ahead": ahead, "estimate_seconds": _estimate(env, ahead)}
 
 

@@ -96,11 +96,21 @@ class Queue(ABC):
 
     @abstractmethod
     async def receive(
-        self, environment: str, limit: int, *, worker: str, fill_wait: timedelta = timedelta()
+        self,
+        environment: str,
+        limit: int,
+        *,
+        worker: str,
+        fill_wait: timedelta = timedelta(),
+        last_chance: bool = False,
     ) -> MessageBatch:
         """Lease up to ``limit`` messages of one environment, higher priority first, then oldest.
 
-        With ``fill_wait`` fewer than ``limit`` are left alone until the oldest has waited that long.
+        Waiting raises a message as priority does, so that none waits for ever.
+
+        With ``fill_wait`` fewer than ``limit`` are left alone until the oldest has waited that long. A message that one
+        more death of its worker would park is handed out only with ``last_chance``, and nothing else is then: whoever
+        takes them one at a time never lets one of them die with another.
         """
 
     @abstractmethod

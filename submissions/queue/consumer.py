@@ -4,64 +4,36 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import random
-from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from time import monotonic
 from typing import Final
 
 from django.conf import settings
 
-from submissions.queue.base import InvalidMessage, Message, MessageBatch, Queue
-from submissions.queue.database import get_queue
+from submissions.queue.base import Message, MessageBatch, Queue
+from submissions.queue.database import get_queue, gone_too_often
 from submissions.queue.leases import LeaseKeeper
 from submissions.queue.pause import get_pause
+from submissions.queue.settling import BatchReport, Handler, Handlers, backoff, given_up, work_on
 from vskill.environments import WorkerEnv
-from vskill.errors import VskillError
 from vskill.worker_context import run_with_worker_env
+
+__all__ = [
+    "BatchReport",
+    "Consumer",
+    "ConsumerOptions",
+    "Handler",
+    "Handlers",
+    "backoff",
+    "handle_submission_queue",
+]
 
 logger = logging.getLogger(__name__)
 
-JITTER: Final = 0.2
-
-
-@dataclass(frozen=True)
-class Handler:
-    """What is done with messages of one kind.
-
-    ``run`` does the work; ``give_up`` is told, with the reason, that a message was parked and will not come again by
-    itself.
-    """
-
-    run: Callable[[Message], Awaitable[None]]
-    give_up: Callable[[Message, str], Awaitable[None]]
-
-
-Handlers = Mapping[str, Handler]
-
-
-@dataclass
-class BatchReport:
-    """How the messages of batches ended, each counted once."""
-
-    ends: Counter[str] = field(default_factory=Counter)
-
-    def add(self, end: str) -> None:
-        """Count one end."""
-        self.ends[end] += 1
-
-    def __str__(self) -> str:
-        return ", ".join(f"{count} {end}" for end, count in sorted(self.ends.items())) or "nothing"
-
-
-def backoff(errors: int) -> timedelta:
-    """Return how long a message waits after its ``errors``-th error (from 1), with jitter so that failures do not
-    march in step."""
-    steps = settings.QUEUE_BACKOFF
-    seconds = steps[min(errors, len(steps)) - 1]
-    return timedelta(seconds=seconds * random.uniform(1 - JITTER, 1 + JITTER))  # noqa: S311 - spreads load, hides nothing
+# How long work that was told to stop may take to do so, before the process ends without it.
+STOPPING_SECONDS: Final = 5.0
 
 
 async def handle_submission_queue(
@@ -75,30 +47,32 @@ async def handle_submission_queue(
     """Handle one batch of one environment and report how each message ended.
 
     While the queue is paused the batch is given back. Otherwise all of it runs inside ``run_with_worker_env``;
-    messages run concurrently and settle alone: done, retried, parked, or lost to another worker.
+    messages run concurrently and settle alone: done, retried, parked, or lost to another worker. Without a ``keeper``
+    the leases are renewed here. ``received_at`` is when the batch was asked for, by ``time.monotonic``.
     """
+    started = monotonic() if received_at is None else received_at
     queue = get_queue(env)
-    report = BatchReport()
     if await get_pause(env) is not None:
+        report = BatchReport()
         for message in batch.messages:
             await queue.release(message)
             report.add("given back")
         return report
-    started = monotonic() if received_at is None else received_at
-    await run_with_worker_env(env, _handle_batch, batch, queue, handlers, keeper or LeaseKeeper(), started, report)
-    return report
+    if keeper is not None:
+        return await run_with_worker_env(env, _handle_batch, batch, queue, handlers, keeper, started)
+    async with LeaseKeeper().running() as own:
+        return await run_with_worker_env(env, _handle_batch, batch, queue, handlers, own, started)
 
 
 async def _handle_batch(
-    batch: MessageBatch, queue: Queue, handlers: Handlers, keeper: LeaseKeeper, received_at: float, report: BatchReport
-) -> None:
-    for message in batch.abandoned:
-        if (handler := handlers.get(message.kind)) is not None:
-            await handler.give_up(message, f"its worker did not come back {settings.QUEUE_MAX_CRASHES} times")
-        report.add("parked")
+    batch: MessageBatch, queue: Queue, handlers: Handlers, keeper: LeaseKeeper, received_at: float
+) -> BatchReport:
+    report = BatchReport()
+    works = [work_on(message, queue, handlers, keeper, received_at) for message in batch.messages]
+    works += [given_up(message, handlers, gone_too_often()) for message in batch.abandoned]
+    messages: list[Message] = [*batch.messages, *batch.abandoned]
     tasks = [
-        asyncio.create_task(_settle(message, queue, handlers, keeper, received_at), name=f"message-{message.id}")
-        for message in batch.messages
+        asyncio.create_task(work, name=f"message-{message.id}") for message, work in zip(messages, works, strict=True)
     ]
     try:
         ends = await asyncio.gather(*tasks, return_exceptions=True)
@@ -106,62 +80,22 @@ async def _handle_batch(
         # gather has cancelled the messages; each gives itself back before this batch may end.
         await asyncio.wait(tasks)
         raise
-    for message, end in zip(batch.messages, ends, strict=True):
+    for message, end in zip(messages, ends, strict=True):
         if isinstance(end, str):
             report.add(end)
         else:
             report.add("unsettled")
-            if not isinstance(end, asyncio.CancelledError):
-                logger.error("message %s was not settled and comes back after its lease: %r", message.id, end)
-
-
-async def _settle(message: Message, queue: Queue, handlers: Handlers, keeper: LeaseKeeper, received_at: float) -> str:
-    with keeper.holding(message, queue, received_at) as held:
-        try:
-            handler = handlers.get(message.kind)
-            if handler is None:
-                raise InvalidMessage(f"No handler knows messages of the kind {message.kind!r}.")
-            async with asyncio.timeout(settings.QUEUE_MESSAGE_LIMIT):
-                await handler.run(message)
-        except asyncio.CancelledError:
-            if held.lost:
-                return "lost"
-            await asyncio.shield(queue.release(message))
-            raise
-        except InvalidMessage as error:
-            logger.error("message %s was parked: %s", message.id, error)
-            await queue.park(message, str(error))
-            return "parked"
-        except Exception as error:  # noqa: BLE001 - settling alone means that no error of one message leaves it
-            return await _after_error(message, queue, handlers[message.kind], error)
-        return "done" if await queue.acknowledge(message) else "lost"
-
-
-async def _after_error(message: Message, queue: Queue, handler: Handler, error: Exception) -> str:
-    if isinstance(error, TimeoutError):
-        reason = f"no end within {settings.QUEUE_MESSAGE_LIMIT:g} s"
-    else:
-        reason = str(error) if isinstance(error, VskillError) else f"{type(error).__name__}: {error}"
-    errors = message.errors + 1
-    if errors < settings.QUEUE_MAX_ERRORS:
-        delay = backoff(errors)
-        logger.warning(
-            "message %s (%s) again in %.0f s: %s", message.id, message.subject, delay.total_seconds(), reason
-        )
-        return "retried" if await queue.retry_later(message, reason, delay) else "lost"
-    logger.error(
-        "message %s (%s) parked after %d errors: %s", message.id, message.subject, errors, reason, exc_info=error
-    )
-    if not await queue.park(message, reason):
-        return "lost"
-    await handler.give_up(message, reason)
-    return "parked"
+            logger.error("message %s was not settled and comes back after its lease: %r", message.id, end)
+    return report
 
 
 @dataclass(frozen=True)
 class ConsumerOptions:
-    """How a consumer takes work. ``once``: one batch of each environment; ``drain``: until nothing is left, delayed
-    work too."""
+    """How a consumer takes work.
+
+    ``once``: what there is place for, once. ``drain``: until nothing is left, delayed work too; what is paused counts
+    as nothing.
+    """
 
     max_batch_size: int
     max_concurrency: int
@@ -173,39 +107,35 @@ class ConsumerOptions:
 class Consumer:
     """Several batches in flight, of several environments in turn."""
 
-    def __init__(self, environments: list[WorkerEnv], handlers: Handlers, options: ConsumerOptions) -> None:
-        self._environments = environments
+    def __init__(self, environments: Sequence[WorkerEnv], handlers: Handlers, options: ConsumerOptions) -> None:
+        self._environments = list(environments)
         self._handlers = handlers
         self._options = options
-        self._keeper = LeaseKeeper()
         self._batches: set[asyncio.Task[None]] = set()
+        self._last_chance_taken = False
+        self._ask_again_at: dict[str, float] = {}
         self.report = BatchReport()
 
     async def run(self, stop: asyncio.Event) -> None:
         """Consume until ``stop`` is set (or, with ``once`` and ``drain``, until done), then finish or give back
         within the grace."""
-        keeping = asyncio.create_task(self._keeper.run())
-        try:
-            await self._consume(stop)
-        finally:
-            await self._finish(settings.QUEUE_SHUTDOWN_GRACE if stop.is_set() else None)
-            keeping.cancel()
-            await asyncio.wait([keeping])
+        async with LeaseKeeper().running() as keeper:
+            try:
+                await self._consume(stop, keeper)
+            finally:
+                await self._finish(stop)
 
-    async def _consume(self, stop: asyncio.Event) -> None:
+    async def _consume(self, stop: asyncio.Event, keeper: LeaseKeeper) -> None:
         while not stop.is_set():
-            took = 0
-            for env in self._environments:
-                if len(self._batches) < self._options.max_concurrency:
-                    took += await self._take(env)
+            took = await self._take_what_fits(keeper)
             if self._options.once:
                 return
-            if self._options.drain and not took and not self._batches and not await self._work_left():
-                return
-            if not took or len(self._batches) >= self._options.max_concurrency:
-                await self._pause(stop)
+            if not took:
+                if self._options.drain and not self._batches and not await self._work_left():
+                    return
+                await self._wait(stop)
 
-    async def _pause(self, stop: asyncio.Event) -> None:
+    async def _wait(self, stop: asyncio.Event) -> None:
         """Wait for a place, for the next poll, or for the order to stop, whichever is first."""
         stopping = asyncio.create_task(stop.wait())
         full = len(self._batches) >= self._options.max_concurrency
@@ -218,51 +148,106 @@ class Consumer:
         finally:
             stopping.cancel()
 
-    async def _take(self, env: WorkerEnv) -> int:
-        received_at = monotonic()
+    async def _take_what_fits(self, keeper: LeaseKeeper) -> bool:
+        """Fill the free places, shared evenly among the environments that have work, and return whether any was."""
+        # The next one goes first the next time, so that one place alone is not always the same environment's.
+        self._environments.append(self._environments.pop(0))
+        took = False
+        hungry = list(self._environments)
+        while hungry and self._free():
+            served, hungry = hungry, []
+            for position, env in enumerate(served):
+                places = -(-self._free() // (len(served) - position))
+                if places and (taken := await self._take(env, places, keeper)):
+                    took = True
+                    if taken == places:
+                        hungry.append(env)
+        return took
+
+    def _free(self) -> int:
+        return self._options.max_concurrency - len(self._batches)
+
+    async def _take(self, env: WorkerEnv, places: int, keeper: LeaseKeeper) -> int:
+        """Start at most ``places`` batches of one environment and return how many."""
+        asked_at = monotonic()
         try:
             if await get_pause(env) is not None:
                 return 0
-            batch = await get_queue(env).receive(
-                env.name,
-                self._options.max_batch_size,
-                worker=self._options.worker,
-                fill_wait=timedelta(seconds=settings.QUEUE_MAX_BATCH_WAIT if self._batches else 0),
-            )
+            batch = await self._receive_last_chance(env)
+            if alone := bool(batch):
+                self._last_chance_taken = bool(batch.messages)
+            else:
+                batch = await get_queue(env).receive(
+                    env.name,
+                    self._options.max_batch_size * places,
+                    worker=self._options.worker,
+                    fill_wait=timedelta(seconds=settings.QUEUE_MAX_BATCH_WAIT if self._batches else 0),
+                )
         except Exception as error:  # noqa: BLE001 - a database that is away must not end the consumer; the next poll asks again
             logger.error("no work could be taken from %s, asking again: %s", env.name, error)
             return 0
-        if not batch:
-            return 0
-        task = asyncio.create_task(self._run_batch(batch, env, received_at))
-        self._batches.add(task)
-        task.add_done_callback(self._batches.discard)
-        return len(batch.messages)
+        parts = list(_parts(batch, self._options.max_batch_size))
+        for part in parts:
+            task = asyncio.create_task(self._run_batch(part, env, keeper, asked_at))
+            self._batches.add(task)
+            task.add_done_callback(self._last_chance_ended if alone else self._batches.discard)
+        return len(parts)
 
-    async def _run_batch(self, batch: MessageBatch, env: WorkerEnv, received_at: float) -> None:
+    async def _receive_last_chance(self, env: WorkerEnv) -> MessageBatch:
+        """Return the next message that one more crash would park, if it is time to ask for one: this process works on
+        one at a time, so that none of them dies for another."""
+        if self._last_chance_taken or monotonic() < self._ask_again_at.get(env.name, 0.0):
+            return MessageBatch(env.name)
+        self._ask_again_at[env.name] = monotonic() + settings.QUEUE_POLL_INTERVAL
+        return await get_queue(env).receive(env.name, 1, worker=self._options.worker, last_chance=True)
+
+    def _last_chance_ended(self, task: asyncio.Task[None]) -> None:
+        self._last_chance_taken = False
+        self._ask_again_at.clear()
+        self._batches.discard(task)
+
+    async def _run_batch(self, batch: MessageBatch, env: WorkerEnv, keeper: LeaseKeeper, asked_at: float) -> None:
         try:
             report = await handle_submission_queue(
-                batch, env, handlers=self._handlers, keeper=self._keeper, received_at=received_at
+                batch, env, handlers=self._handlers, keeper=keeper, received_at=asked_at
             )
         except Exception:
             logger.exception("a batch of %s was not handled; its messages come back after their leases", env.name)
             self.report.ends["unsettled"] += len(batch.messages)
-            return
-        self.report.ends.update(report.ends)
+        else:
+            self.report.ends.update(report.ends)
 
     async def _work_left(self) -> bool:
         for env in self._environments:
-            status = await get_queue(env).status(env.name)
-            if status.waiting or status.delayed or status.leased:
-                return True
+            if await get_pause(env) is None:
+                status = await get_queue(env).status(env.name)
+                if status.waiting or status.delayed or status.leased:
+                    return True
         return False
 
-    async def _finish(self, grace: float | None) -> None:
+    async def _finish(self, stop: asyncio.Event) -> None:
+        """Let what is in work end; once told to stop, within the grace, and give the rest back."""
+        stopping = asyncio.create_task(stop.wait())
+        try:
+            while self._batches and not stop.is_set():
+                await asyncio.wait({stopping, *self._batches}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            stopping.cancel()
         if not self._batches:
             return
-        _done, late = await asyncio.wait(self._batches, timeout=grace)
+        _done, late = await asyncio.wait(self._batches, timeout=settings.QUEUE_SHUTDOWN_GRACE)
         for task in late:
             task.cancel()
         if late:
-            logger.warning("%d batches did not end within %g s; their messages are given back", len(late), grace)
-            await asyncio.wait(late)
+            logger.warning(
+                "%d batches did not end within %g s and are given back", len(late), settings.QUEUE_SHUTDOWN_GRACE
+            )
+            await asyncio.wait(late, timeout=STOPPING_SECONDS)
+
+
+def _parts(batch: MessageBatch, size: int) -> Iterator[MessageBatch]:
+    """Cut what was received together into batches of at most ``size`` messages."""
+    if batch.abandoned:
+        yield MessageBatch(batch.environment, abandoned=batch.abandoned)
+    for start in range(0, len(batch.messages), size):
+        yield MessageBatch(batch.environment, batch.messages[start : start + size])

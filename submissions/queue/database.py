@@ -1,34 +1,35 @@
 """The queue in the database: one table, leases with tokens, the database's clock.
 
-PostgreSQL hands each claimer other rows by SKIP LOCKED; SQLite has one writer at a time, and an immediate transaction
-makes the claim one step.
+PostgreSQL hands each claimer other rows by SKIP LOCKED; SQLite has one writer at a time. A claim is one statement, so
+that it is one step on both.
 """
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from datetime import datetime, timedelta
-from typing import Any, ClassVar
+from datetime import timedelta
+from functools import cache
+from typing import Any, ClassVar, Final
 
 from django.conf import settings
-from django.db import IntegrityError, connections, transaction
-from django.db.models import Count, F, Min, Q, QuerySet
+from django.db import connections
+from django.db.models import Count, Min, Q
 from django.db.models.functions import Now
 
 from submissions.models import QueueMessage
+from submissions.queue.acknowledging import acknowledger
 from submissions.queue.base import Message, MessageBatch, Queue, QueueStatus
+from submissions.queue.statements import AGING, QueueStatements, queue_statements
 from vskill.environments import WorkerEnv
-from vskill.kv.clock import database_now
 from vskill.kv.codec import encode
-from vskill.kv.threads import writers
+from vskill.kv.threads import DatabaseThreads, readers, writers
 
-_FREE = Q(leased_until__isnull=True) | Q(leased_until__lte=Now())
+_FREE: Final = Q(leased_until__isnull=True) | Q(leased_until__lte=Now())
+_LONGEST_REASON: Final = 2000
 
-
-def _message(row: QueueMessage, token: str) -> Message:
-    return Message(row.pk, row.environment, row.kind, row.subject, row.body, token, row.errors, row.crashes)
+# Of its own, because a lease must be renewed in time however many long transactions wait for the other threads.
+lease_thread: Final = DatabaseThreads("queue-lease", lambda: 1)
 
 
 class DatabaseQueue(Queue):
@@ -39,13 +40,17 @@ class DatabaseQueue(Queue):
     def __init__(self, alias: str) -> None:
         self._alias = alias
 
-    def _rows(self, environment: str) -> QuerySet[QueueMessage]:
-        return QueueMessage.objects.using(self._alias).filter(environment=environment)
+    @property
+    def _sql(self) -> QueueStatements:
+        return queue_statements(connections[self._alias].vendor)
 
-    def _held(self, message: Message) -> QuerySet[QueueMessage]:
-        return QueueMessage.objects.using(self._alias).filter(
-            pk=message.id, lease_token=message.token, leased_until__gt=Now()
-        )
+    def _execute(self, statement: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
+        with connections[self._alias].cursor() as cursor:
+            cursor.execute(statement, parameters)
+            return list(cursor.fetchall())
+
+    def _write_one(self, statement: str, parameters: Sequence[Any]) -> bool:
+        return bool(self._execute(statement, parameters))
 
     def send(
         self,
@@ -58,141 +63,126 @@ class DatabaseQueue(Queue):
         delay: timedelta = timedelta(),
     ) -> bool:
         """Add a message inside the caller's transaction, and return whether it is new."""
-        now = database_now(self._alias)
-        try:
-            with transaction.atomic(using=self._alias):
-                QueueMessage.objects.using(self._alias).create(
-                    environment=environment,
-                    kind=kind,
-                    subject=subject,
-                    body=encode(dict(body or {})),
-                    priority=priority,
-                    created_at=now,
-                    available_at=now + delay,
-                )
-        except IntegrityError:
-            if self._rows(environment).filter(kind=kind, subject=subject, parked_at__isnull=True).exists():
-                return False
-            raise
-        return True
+        seconds = delay.total_seconds()
+        text = encode(dict(body or {}))
+        with connections[self._alias].cursor() as cursor:
+            cursor.execute(
+                self._sql.send,
+                [environment, kind, subject, text, priority, seconds, seconds - priority * AGING],
+            )
+            return bool(cursor.rowcount)
 
     async def receive(
-        self, environment: str, limit: int, *, worker: str, fill_wait: timedelta = timedelta()
+        self,
+        environment: str,
+        limit: int,
+        *,
+        worker: str,
+        fill_wait: timedelta = timedelta(),
+        last_chance: bool = False,
     ) -> MessageBatch:
         """Lease up to ``limit`` messages of one environment."""
-        return await writers.run(self._receive, environment, limit, worker, fill_wait)
+        return await writers.run(self._receive, environment, limit, worker, fill_wait, last_chance)
 
-    def _ready(self, environment: str) -> QuerySet[QueueMessage]:
-        ready = self._rows(environment).filter(_FREE, parked_at__isnull=True, available_at__lte=Now())
-        return ready.order_by("-priority", "id")
-
-    def _receive(self, environment: str, limit: int, worker: str, fill_wait: timedelta) -> MessageBatch:
-        # An empty poll stays a read: the transaction below would take SQLite's only write lock for nothing.
-        waiting = list(self._ready(environment).values_list("available_at", flat=True)[:limit])
-        if not waiting:
+    def _receive(
+        self, environment: str, limit: int, worker: str, fill_wait: timedelta, last_chance: bool
+    ) -> MessageBatch:
+        # An empty poll stays a read: the statement below would take SQLite's only write lock for nothing. Most polls
+        # for a last chance are empty.
+        if (last_chance or self._sql.vendor == "sqlite") and not self._execute(
+            self._sql.any_ready(last_chance=last_chance), [environment]
+        ):
             return MessageBatch(environment)
-        if len(waiting) < limit and fill_wait and min(waiting) > database_now(self._alias) - fill_wait:
-            return MessageBatch(environment)
-        with transaction.atomic(using=self._alias):
-            ready = self._ready(environment)
-            if connections[self._alias].features.has_select_for_update_skip_locked:
-                ready = ready.select_for_update(skip_locked=True)
-            rows = list(ready[:limit])
-            now = database_now(self._alias)
-            return self._lease(environment, rows, now, worker)
-
-    def _lease(self, environment: str, rows: Sequence[QueueMessage], now: datetime, worker: str) -> MessageBatch:
         token = secrets.token_hex(16)
-        table = QueueMessage.objects.using(self._alias)
-        # A row that still has a lease here had a worker that did not come back in time.
-        crashed = [row.pk for row in rows if row.leased_until is not None]
-        if crashed:
-            table.filter(pk__in=crashed).update(crashes=F("crashes") + 1)
-        lost: list[Message] = []
-        leased: list[Message] = []
-        for row in rows:
-            row.crashes += row.pk in crashed
-            target = lost if row.crashes >= settings.QUEUE_MAX_CRASHES else leased
-            target.append(_message(row, token))
-        if lost:
-            table.filter(pk__in=[message.id for message in lost]).update(
-                parked_at=now,
-                leased_until=None,
-                lease_token="",
-                last_error=f"its worker did not come back {settings.QUEUE_MAX_CRASHES} times",
-            )
-        if leased:
-            table.filter(pk__in=[message.id for message in leased]).update(
-                lease_token=token, leased_by=worker[:100], leased_until=now + timedelta(seconds=settings.QUEUE_LEASE)
-            )
-        return MessageBatch(environment, tuple(leased), tuple(replace(message, token="") for message in lost))
+        allowed = settings.QUEUE_MAX_CRASHES
+        rows = self._execute(
+            self._sql.claim(last_chance=last_chance),
+            [
+                *(environment, allowed, limit, allowed, allowed, gone_too_often(), allowed, token, worker[:100]),
+                *(allowed, settings.QUEUE_LEASE, limit, -fill_wait.total_seconds()),
+            ],
+        )
+        rows.sort(key=lambda row: (row[7], row[0]))
+        messages = [
+            Message(pk, environment, kind, subject, body, held_by, errors, crashes)
+            for pk, kind, subject, body, errors, crashes, held_by, _due_at in rows
+        ]
+        return MessageBatch(
+            environment,
+            tuple(message for message in messages if message.token),
+            tuple(message for message in messages if not message.token),
+        )
 
     async def acknowledge(self, message: Message) -> bool:
-        """Delete a message that is done."""
-        return await writers.run(lambda: bool(self._held(message).delete()[0]))
+        """Delete a message that is done, together with others that are done at the same time."""
+        return await acknowledger(self._alias).add(message, self._acknowledge)
+
+    def _acknowledge(self, messages: Sequence[Message]) -> set[int]:
+        return {pk for (pk,) in self._execute(self._sql.acknowledge(len(messages)), _tokens(messages))}
 
     async def retry_later(self, message: Message, reason: str, delay: timedelta) -> bool:
         """Give a message back after an error."""
-        return await writers.run(self._give_back, message, delay, errors=F("errors") + 1, last_error=reason[:2000])
+        seconds = delay.total_seconds()
+        parameters = [_storable(reason), seconds, seconds, *_tokens([message])]
+        return await writers.run(self._write_one, self._sql.retry_later, parameters)
 
     async def release(self, message: Message) -> bool:
-        """Give a message back uncounted."""
-        return await writers.run(self._give_back, message, timedelta())
-
-    def _give_back(self, message: Message, delay: timedelta, **columns: Any) -> bool:
-        available_at = database_now(self._alias) + delay
-        return bool(
-            self._held(message).update(
-                lease_token="", leased_by="", leased_until=None, available_at=available_at, **columns
-            )
-        )
+        """Give a message back uncounted, to the place that it had."""
+        return await writers.run(self._write_one, self._sql.release, _tokens([message]))
 
     async def park(self, message: Message, reason: str) -> bool:
         """Set a message aside with the reason."""
-        return await writers.run(
-            lambda: bool(
-                self._held(message).update(
-                    lease_token="", leased_until=None, parked_at=Now(), last_error=reason[:2000], errors=F("errors") + 1
-                )
-            )
-        )
+        return await writers.run(self._write_one, self._sql.park, [_storable(reason), *_tokens([message])])
 
     async def extend(self, messages: Sequence[Message]) -> set[int]:
         """Renew leases; a message whose lease has run out is not renewed, even if nobody has taken it yet."""
-        return await writers.run(self._extend, tuple(messages))
+        return await lease_thread.run(self._extend, tuple(messages))
 
     def _extend(self, messages: Sequence[Message]) -> set[int]:
-        held: set[int] = set()
-        by_token: dict[str, list[int]] = {}
-        for message in messages:
-            by_token.setdefault(message.token, []).append(message.id)
-        until = database_now(self._alias) + timedelta(seconds=settings.QUEUE_LEASE)
-        table = QueueMessage.objects.using(self._alias)
-        with transaction.atomic(using=self._alias):
-            for token, ids in by_token.items():
-                rows = table.filter(pk__in=ids, lease_token=token, leased_until__gt=Now())
-                if rows.update(leased_until=until):
-                    held.update(table.filter(pk__in=ids, lease_token=token).values_list("pk", flat=True))
-        return held
+        parameters = [settings.QUEUE_LEASE, *_tokens(messages)]
+        return {pk for (pk,) in self._execute(self._sql.extend(len(messages)), parameters)}
 
     async def status(self, environment: str) -> QueueStatus:
         """Count the messages of one environment."""
-        return await writers.run(self.count, environment)
+        return await readers.run(self.count, environment)
 
     def count(self, environment: str) -> QueueStatus:
         """Count the messages of one environment on the calling thread."""
         waiting = Q(parked_at__isnull=True, available_at__lte=Now()) & _FREE
-        counted = self._rows(environment).aggregate(
-            waiting=Count("id", filter=waiting),
-            delayed=Count("id", filter=Q(parked_at__isnull=True, available_at__gt=Now()) & _FREE),
-            leased=Count("id", filter=Q(parked_at__isnull=True, leased_until__gt=Now())),
-            parked=Count("id", filter=Q(parked_at__isnull=False)),
-            oldest_at=Min("available_at", filter=waiting),
+        counted = (
+            QueueMessage.objects.using(self._alias)
+            .filter(environment=environment)
+            .aggregate(
+                waiting=Count("id", filter=waiting),
+                delayed=Count("id", filter=Q(parked_at__isnull=True, available_at__gt=Now()) & _FREE),
+                leased=Count("id", filter=Q(parked_at__isnull=True, leased_until__gt=Now())),
+                parked=Count("id", filter=Q(parked_at__isnull=False)),
+                oldest_at=Min("available_at", filter=waiting),
+            )
         )
         return QueueStatus(**counted)
+
+
+def gone_too_often() -> str:
+    """Return the reason that is written down when a message is parked for the crashes of its workers."""
+    return f"its worker did not come back {settings.QUEUE_MAX_CRASHES} times"
+
+
+def _tokens(messages: Sequence[Message]) -> list[int | str]:
+    return [part for message in messages for part in (message.id, message.token)]
+
+
+def _storable(reason: str) -> str:
+    # PostgreSQL holds neither NUL nor half of a surrogate pair, and an error may quote what a stranger wrote.
+    return reason.replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace").decode()[:_LONGEST_REASON]
+
+
+@cache
+def _queue_of(alias: str) -> DatabaseQueue:
+    return DatabaseQueue(alias)
 
 
 def get_queue(env: WorkerEnv) -> DatabaseQueue:
     """Return the queue of an environment; it lives in the environment's database, so that sending joins its
     transactions."""
-    return DatabaseQueue(env.database)
+    return _queue_of(env.database)

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from time import monotonic
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from django.conf import settings
 
@@ -38,7 +38,7 @@ def _deadline(asked_at: float) -> float:
 
 
 class LeaseKeeper:
-    """The leases of one consumer: ``run`` renews them, ``holding`` ties a message to the task that works on it."""
+    """The leases of one consumer: ``running`` renews them, ``holding`` ties a message to the task that works on it."""
 
     def __init__(self) -> None:
         self._held: dict[int, _Held] = {}
@@ -59,11 +59,16 @@ class LeaseKeeper:
         finally:
             self._held.pop(message.id, None)
 
-    async def run(self) -> None:
-        """Renew and watch until cancelled."""
-        async with asyncio.TaskGroup() as group:
-            group.create_task(self._renew_for_ever())
-            group.create_task(self._watch_for_ever())
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[Self]:
+        """Renew and watch while the body runs."""
+        tasks = [asyncio.create_task(self._renew_for_ever()), asyncio.create_task(self._watch_for_ever())]
+        try:
+            yield self
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
 
     async def _renew_for_ever(self) -> None:
         while True:
@@ -79,9 +84,9 @@ class LeaseKeeper:
 
     async def renew(self) -> None:
         """Renew every lease once; a database that does not answer is left to the deadline."""
-        by_queue: dict[int, list[_Held]] = {}
+        by_queue: dict[Queue, list[_Held]] = {}
         for held in self._held.values():
-            by_queue.setdefault(id(held.queue), []).append(held)
+            by_queue.setdefault(held.queue, []).append(held)
         await asyncio.gather(*(self._renew(group) for group in by_queue.values()))
 
     async def _renew(self, group: list[_Held]) -> None:

@@ -1,0 +1,133 @@
+"""Work on one message under its lease, and settle it: done, retried, parked, given back, or lost to another worker."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Final
+
+from django.conf import settings
+
+from submissions.queue.base import InvalidMessage, Message, Queue
+from submissions.queue.leases import LeaseKeeper
+from vskill.errors import VskillError
+
+logger = logging.getLogger(__name__)
+
+JITTER: Final = 0.2
+
+
+@dataclass(frozen=True)
+class Handler:
+    """What is done with messages of one kind.
+
+    ``run`` does the work; ``give_up`` is told, with the reason, that a message was parked and will not come again by
+    itself.
+    """
+
+    run: Callable[[Message], Awaitable[None]]
+    give_up: Callable[[Message, str], Awaitable[None]]
+
+
+Handlers = Mapping[str, Handler]
+
+
+@dataclass
+class BatchReport:
+    """How the messages of batches ended, each counted once."""
+
+    ends: Counter[str] = field(default_factory=Counter)
+
+    def add(self, end: str) -> None:
+        """Count one end."""
+        self.ends[end] += 1
+
+    def __str__(self) -> str:
+        return ", ".join(f"{count} {end}" for end, count in sorted(self.ends.items())) or "nothing"
+
+
+def backoff(errors: int) -> timedelta:
+    """Return how long a message waits after its ``errors``-th error (from 1), with jitter so that failures do not
+    march in step."""
+    steps = settings.QUEUE_BACKOFF
+    seconds = steps[min(errors, len(steps)) - 1]
+    return timedelta(seconds=seconds * random.uniform(1 - JITTER, 1 + JITTER))  # noqa: S311 - spreads load, hides nothing
+
+
+class _OutOfTime(Exception):
+    """The work on a message took longer than the limit."""
+
+
+async def work_on(message: Message, queue: Queue, handlers: Handlers, keeper: LeaseKeeper, received_at: float) -> str:
+    """Handle one message and return how it ended; whatever its handler raises ends here.
+
+    Cancelled, it gives the message back and raises ``CancelledError``.
+    """
+    with keeper.holding(message, queue, received_at) as held:
+        try:
+            await _run(message, handlers)
+        except asyncio.CancelledError:
+            if held.lost:
+                return "lost"
+            await asyncio.shield(queue.release(message))
+            raise
+        except Exception as error:  # noqa: BLE001 - settling alone means that no error of one message leaves it
+            failure: Exception | None = error
+        else:
+            failure = None
+    # Settled outside the lease's keeping: a renewal at this moment would find no message and take it for lost.
+    if failure is None:
+        return "done" if await queue.acknowledge(message) else "lost"
+    if isinstance(failure, InvalidMessage):
+        return await _park(message, queue, handlers, str(failure))
+    return await _after_error(message, queue, handlers, failure)
+
+
+async def _run(message: Message, handlers: Handlers) -> None:
+    handler = handlers.get(message.kind)
+    if handler is None:
+        raise InvalidMessage(f"No handler knows messages of the kind {message.kind!r}.")
+    limit = asyncio.timeout(settings.QUEUE_MESSAGE_LIMIT)
+    try:
+        async with limit:
+            await handler.run(message)
+    except TimeoutError as error:
+        if limit.expired():
+            raise _OutOfTime(f"no end within {settings.QUEUE_MESSAGE_LIMIT:g} s") from error
+        raise
+
+
+async def _after_error(message: Message, queue: Queue, handlers: Handlers, error: Exception) -> str:
+    known = isinstance(error, (VskillError, _OutOfTime))
+    reason = str(error) if known else f"{type(error).__name__}: {error}"
+    errors = message.errors + 1
+    if errors >= settings.QUEUE_MAX_ERRORS:
+        logger.error("message %s (%s) failed %d times", message.id, message.subject, errors, exc_info=error)
+        return await _park(message, queue, handlers, reason)
+    delay = backoff(errors)
+    if not await queue.retry_later(message, reason, delay):
+        return "lost"
+    logger.warning("message %s (%s) again in %.0f s: %s", message.id, message.subject, delay.total_seconds(), reason)
+    return "retried"
+
+
+async def _park(message: Message, queue: Queue, handlers: Handlers, reason: str) -> str:
+    if not await queue.park(message, reason):
+        return "lost"
+    logger.error("message %s (%s) was parked: %s", message.id, message.subject, reason)
+    return await given_up(message, handlers, reason)
+
+
+async def given_up(message: Message, handlers: Handlers, reason: str) -> str:
+    """Tell the handler of a message that has been parked; should that fail, recovery finds what it is about."""
+    if (handler := handlers.get(message.kind)) is not None:
+        try:
+            await handler.give_up(message, reason)
+        except Exception:
+            logger.exception("nobody was told that message %s (%s) is parked", message.id, message.subject)
+    return "parked"

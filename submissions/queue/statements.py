@@ -1,0 +1,162 @@
+"""The SQL of the queue, in the words of both databases.
+
+Written by hand and not by the ORM because each of these is one statement: what is decided and what is written cannot
+be told apart by another claimer, and no transaction stays open between them. Every time is the database's own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Final
+
+from submissions.models import QueueMessage
+
+# How many seconds of waiting one step of priority is worth: a message of priority 10 goes before one of priority 0
+# that has waited up to ten minutes longer, and none waits for ever.
+AGING: Final = 60
+
+_NOW: Final = {"sqlite": "STRFTIME('%%Y-%%m-%%d %%H:%%M:%%f', 'NOW')", "postgresql": "STATEMENT_TIMESTAMP()"}
+_NOW_PLUS: Final = {
+    "sqlite": "STRFTIME('%%Y-%%m-%%d %%H:%%M:%%f', 'NOW', PRINTF('%%+.3f seconds', {seconds}))",
+    "postgresql": "STATEMENT_TIMESTAMP() + MAKE_INTERVAL(secs => {seconds})",
+}
+_NEW: Final = (
+    "environment",
+    "kind",
+    "subject",
+    "body",
+    "priority",
+    "lease_token",
+    "leased_by",
+    "errors",
+    "crashes",
+    "last_error",
+)
+
+
+@dataclass(frozen=True)
+class QueueStatements:
+    """The statements on one database vendor."""
+
+    vendor: str
+
+    @property
+    def table(self) -> str:
+        """Return the name of the table, quoted."""
+        return f'"{QueueMessage._meta.db_table}"'
+
+    @property
+    def now(self) -> str:
+        """Return the SQL of the present time."""
+        return _NOW[self.vendor]
+
+    def after(self, seconds: str) -> str:
+        """Return the SQL of the time that comes ``seconds`` (SQL of a number) after the present."""
+        return _NOW_PLUS[self.vendor].format(seconds=seconds)
+
+    @cached_property
+    def send(self) -> str:
+        """Insert a message, or nothing where one of that kind and subject is there.
+
+        Parameters: environment, kind, subject, body, priority, the delay in seconds, the delay less the priority's
+        worth.
+        """
+        names = ", ".join((*_NEW, "created_at", "available_at", "due_at"))
+        return (
+            f"INSERT INTO {self.table} ({names}) "  # noqa: S608 - names of our own model, no input
+            f"VALUES (%s, %s, %s, %s, %s, '', '', 0, 0, '', {self.now}, {self.after('%s')}, {self.after('%s')}) "
+            "ON CONFLICT DO NOTHING"
+        )
+
+    @cached_property
+    def _ready(self) -> str:
+        return (
+            f"environment = %s AND parked_at IS NULL AND available_at <= {self.now} "
+            f"AND (leased_until IS NULL OR leased_until <= {self.now})"
+        )
+
+    def any_ready(self, *, last_chance: bool) -> str:
+        """Select one row where a message is ready (with ``last_chance``: one that has crashed), none otherwise.
+
+        Parameter: environment.
+        """
+        crashed = " AND crashes > 0" if last_chance else ""
+        return f"SELECT 1 FROM {self.table} WHERE {self._ready}{crashed} LIMIT 1"  # noqa: S608 - as above
+
+    def claim(self, *, last_chance: bool) -> str:
+        """Lease the next messages, park those that had their last chance, and return them all.
+
+        With ``last_chance`` only messages that one more crash would park, without it only others. Parameters:
+        environment, the crashes allowed, how many, the crashes allowed three times, the reason of parking, the token,
+        the worker, the crashes allowed, the lease in seconds, how many, how old in seconds the oldest of fewer is to
+        be.
+        """
+        lost = "leased_until IS NOT NULL"
+        crashed = f"crashes + (CASE WHEN {lost} THEN 1 ELSE 0 END)"
+        parked = f"{lost} AND crashes + 1 >= %s"
+        # What makes a last chance is asked of rows that crashed before: the index over them is small.
+        chance = f"crashes > 0 AND {crashed} >= %s - 1" if last_chance else f"(crashes = 0 OR {crashed} < %s - 1)"
+        lock = " FOR UPDATE SKIP LOCKED" if self.vendor == "postgresql" else ""
+        return (
+            f"WITH next AS MATERIALIZED (SELECT id, available_at FROM {self.table} WHERE {self._ready} AND {chance} "  # noqa: S608 - as above
+            f"ORDER BY due_at, id LIMIT %s{lock}) "
+            f"UPDATE {self.table} SET crashes = {crashed}, "
+            f"parked_at = CASE WHEN {parked} THEN {self.now} END, "
+            f"last_error = CASE WHEN {parked} THEN %s ELSE last_error END, "
+            f"lease_token = CASE WHEN {parked} THEN '' ELSE %s END, "
+            f"leased_by = %s, "
+            f"leased_until = CASE WHEN {parked} THEN NULL ELSE {self.after('%s')} END "
+            "WHERE id IN (SELECT id FROM next) AND ((SELECT COUNT(*) FROM next) >= %s "
+            f"OR (SELECT MIN(available_at) FROM next) <= {self.after('%s')}) "
+            "RETURNING id, kind, subject, body, errors, crashes, lease_token, due_at"
+        )
+
+    def _held(self, count: int) -> str:
+        """Return the condition that a message is held under its token; parameters: id and token of each."""
+        return (
+            f"parked_at IS NULL AND leased_until > {self.now} "
+            f"AND (id, lease_token) IN (VALUES {', '.join(['(%s, %s)'] * count)})"
+        )
+
+    def acknowledge(self, count: int) -> str:
+        """Delete messages that are held, and return their ids; parameters: id and token of each."""
+        return f"DELETE FROM {self.table} WHERE {self._held(count)} RETURNING id"  # noqa: S608 - as above
+
+    def extend(self, count: int) -> str:
+        """Renew the leases of messages that are held, and return their ids.
+
+        Parameters: the lease in seconds, id and token of each.
+        """
+        return f"UPDATE {self.table} SET leased_until = {self.after('%s')} WHERE {self._held(count)} RETURNING id"  # noqa: S608 - as above
+
+    @cached_property
+    def release(self) -> str:
+        """Give a message back as it was before it was received; parameters: id, token."""
+        return (
+            f"UPDATE {self.table} SET lease_token = '', leased_by = '', leased_until = NULL "  # noqa: S608 - as above
+            f"WHERE {self._held(1)} RETURNING id"
+        )
+
+    @cached_property
+    def retry_later(self) -> str:
+        """Give a message back after an error; parameters: the reason, the delay in seconds twice, id, token."""
+        return (
+            f"UPDATE {self.table} SET lease_token = '', leased_by = '', leased_until = NULL, errors = errors + 1, "  # noqa: S608 - as above
+            f"last_error = %s, available_at = {self.after('%s')}, due_at = {self.after(f'%s - priority * {AGING}')} "
+            f"WHERE {self._held(1)} RETURNING id"
+        )
+
+    @cached_property
+    def park(self) -> str:
+        """Set a message aside; parameters: the reason, id, token."""
+        return (
+            f"UPDATE {self.table} SET lease_token = '', leased_until = NULL, errors = errors + 1, last_error = %s, "  # noqa: S608 - as above
+            f"parked_at = {self.now} WHERE {self._held(1)} RETURNING id"
+        )
+
+
+@cache
+def queue_statements(vendor: str) -> QueueStatements:
+    """Return the statements on one database vendor."""
+    return QueueStatements(vendor)

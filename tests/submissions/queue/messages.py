@@ -1,0 +1,55 @@
+"""Messages in a real queue, and the clock of the database moved instead of waited for."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.db.models import F
+
+from submissions.models import QueueMessage
+from submissions.queue.base import Message, MessageBatch
+from submissions.queue.database import get_queue
+from vskill.environments import WorkerEnv
+
+KIND = "test_message"
+
+
+def send(env: WorkerEnv, *subjects: str, **how: object) -> None:
+    """Send a message about each subject, oldest first."""
+    for subject in subjects:
+        assert get_queue(env).send(env.name, KIND, subject, **how)  # type: ignore[arg-type]  # passed on as they are
+
+
+async def receive(env: WorkerEnv, limit: int = 100, *, last_chance: bool = False) -> MessageBatch:
+    """Receive without waiting for a full batch."""
+    return await get_queue(env).receive(env.name, limit, worker="test", last_chance=last_chance)
+
+
+async def received(env: WorkerEnv, limit: int = 100) -> list[str]:
+    """Return the subjects of what is received."""
+    return [message.subject for message in (await receive(env, limit)).messages]
+
+
+async def receive_one(env: WorkerEnv) -> Message:
+    """Receive the one message that there is to receive."""
+    [message] = (await receive(env)).messages
+    return message
+
+
+def row(env: WorkerEnv, subject: str) -> QueueMessage:
+    """Return the row of the message about ``subject``."""
+    found: QueueMessage = QueueMessage.objects.using(env.database).get(environment=env.name, subject=subject)
+    return found
+
+
+def pass_time(env: WorkerEnv, passed: timedelta) -> None:
+    """Let every message be ``passed`` older: what was to come in that time has come."""
+    rows = QueueMessage.objects.using(env.database)
+    moved = {name: F(name) - passed for name in ("available_at", "due_at", "created_at")}
+    rows.update(**moved)
+    rows.filter(leased_until__isnull=False).update(leased_until=F("leased_until") - passed)
+
+
+def let_leases_end(env: WorkerEnv) -> None:
+    """Let every lease run out, as it does when a worker dies."""
+    pass_time(env, timedelta(hours=1))
