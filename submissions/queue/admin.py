@@ -56,7 +56,7 @@ class QueueMessageAdmin(ReadOnlyAdmin):
     list_filter = (MessageStateFilter,)
     search_fields = ("subject",)
     search_help_text = "The start of what the message is about (sub_…)"
-    ordering = ("-priority", "id")
+    ordering = ("due_at", "id")
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
