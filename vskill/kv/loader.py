@@ -31,15 +31,11 @@ Waiting = dict[str, list["asyncio.Future[Outcome]"]]
 
 
 def start_chunk(source: Source, keys: Sequence[str], given_up: Callable[[], bool]) -> Future[dict[str, Outcome]]:
-    """Start the read of one chunk on a thread of the pool; its keys are reads in flight until it ends."""
-    probe.begin_reads(len(keys))
-    try:
-        reading = readers.submit_shared(partial(read_chunk, *source, keys, given_up=given_up))
-    except BaseException:
-        probe.end_reads(len(keys))
-        raise
-    reading.add_done_callback(lambda _done: probe.end_reads(len(keys)))
-    return reading
+    """Start the read of one chunk on a thread of the pool.
+
+    Whoever starts it tells the probe, and tells it again when the outcomes have arrived where they are awaited.
+    """
+    return readers.submit_shared(partial(read_chunk, *source, keys, given_up=given_up))
 
 
 def timed_out(key: str, seconds: float) -> Outcome:
@@ -75,6 +71,8 @@ class ReadBatcher:
         loop = asyncio.get_running_loop()
         waiting = self._waiting.pop(source)
         seconds = settings.KV_READ_TIMEOUT
+        # Counted before the first of them can have been read.
+        probe.begin_reads(len(waiting))
         keys = iter(waiting)
         while chunk := list(islice(keys, CHUNK_SIZE)):
             awaited = {key: waiting[key] for key in chunk}
@@ -82,6 +80,7 @@ class ReadBatcher:
                 reading = start_chunk(source, chunk, partial(_given_up, awaited, deadline_after(seconds)))
             except BaseException as error:  # noqa: BLE001 - it is raised where the outcomes are awaited
                 _fail(awaited, error)
+                probe.end_reads(len(awaited))
                 continue
             timer = loop.call_later(seconds, _time_out, awaited, seconds)
             reading.add_done_callback(partial(_hand_over, loop, awaited, timer))
@@ -102,12 +101,14 @@ def _hand_over(
         loop.call_soon_threadsafe(_settle, awaited, timer, reading)
     except RuntimeError:
         # A loop that has ended meanwhile refuses the call, and nobody is left on it who waits.
+        probe.end_reads(len(awaited))
         if not loop.is_closed():
             raise
 
 
 def _settle(awaited: Waiting, timer: asyncio.TimerHandle, reading: Future[dict[str, Outcome]]) -> None:
     timer.cancel()
+    probe.end_reads(len(awaited))
     if (error := reading.exception()) is not None:
         _fail(awaited, error)
         return

@@ -20,6 +20,7 @@ from vskill.kv.listing import MAX_PAGE, KeyPage, list_keys
 from vskill.kv.loader import Source, current_batcher, start_chunk, timed_out
 from vskill.kv.models import AbstractKVEntry
 from vskill.kv.outcomes import Outcome
+from vskill.kv.probe import probe
 from vskill.kv.reader import CHUNK_SIZE, deadline_after, read_chunk
 from vskill.kv.threads import readers, writers
 from vskill.worker_context import refuse_closed_scope
@@ -82,14 +83,17 @@ class KVNamespace:
                             ended = True
                         else:
                             started.append((chunk, start_chunk(self._source, chunk, deadline_after(seconds))))
+                            probe.begin_reads(len(chunk))
                     if not started:
                         return
-                    chunk, reading = started.popleft()
-                    for outcome in await _settled(chunk, reading, seconds):
+                    outcomes = await _settled(*started[0], seconds)
+                    probe.end_reads(len(started.popleft()[0]))
+                    for outcome in outcomes:
                         yield outcome
         finally:
-            for _chunk, reading in started:
+            for chunk, reading in started:
                 reading.cancel()
+                probe.end_reads(len(chunk))
 
     async def put(
         self,
