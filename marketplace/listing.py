@@ -10,6 +10,7 @@ from dataclasses import astuple, dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from django.db import connections
 from django.db.models import BigIntegerField, Count, OuterRef, Q, QuerySet, Subquery, Sum, Value
 from django.db.models.functions import Coalesce
 
@@ -19,7 +20,8 @@ from marketplace.search import matching
 from marketplace.visibility import listed_skills
 from vskill.environments import WorkerEnv
 from vskill.kv.clock import database_now
-from vskill.kv.codec import prefix_end
+from vskill.kv.codec import check_key, prefix_end
+from vskill.kv.errors import InvalidKey
 from vskill.kv.threads import readers
 
 MAX_PAGE: Final = 200
@@ -34,6 +36,8 @@ SORTS: Final[dict[str, tuple[str, bool]]] = {
     "trending": ("recent", True),
     "relevance": ("score", True),
 }
+_TIMES: Final = ("published_at", "changed_at")
+_TOO_LARGE: Final = 2**63
 _COLUMN_FACETS: Final = {"verdict": "verdict", "publisher": "publisher_handle", "license": "license"}
 _ROW_FACETS: Final = {"tag": SkillFacet.TAG, "capability": SkillFacet.CAPABILITY}
 
@@ -96,7 +100,7 @@ def list_skills(
     column, descending = SORTS[sort]
     binding = _binding(env, filters, sort)
     if cursor:
-        rows = rows.filter(_after(column, descending, *_read_cursor(cursor, binding)))
+        rows = rows.filter(_after(column, descending, env.database, *_read_cursor(cursor, column, binding)))
     sign = "-" if descending else ""
     page = list(rows.order_by(f"{sign}{column}", f"{sign}id")[: limit + 1])
     following = _make_cursor(page[limit - 1], column, binding) if len(page) > limit else None
@@ -167,24 +171,38 @@ def _make_cursor(row: SkillEntry, column: str, binding: str) -> str:
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
-def _read_cursor(cursor: str, binding: str) -> tuple[str | int, int]:
+def _read_cursor(cursor: str, column: str, binding: str) -> tuple[datetime | str | int | None, int]:
+    """Return the place after which a cursor continues: the value of the column, and the row's number.
+
+    A cursor comes back from outside, so that nothing of it is taken on trust.
+    """
     refusal = InvalidListing("This cursor belongs to another list, or is none. Start again without it.")
     try:
         bound, value, pk = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
-    except (binascii.Error, ValueError, TypeError, RecursionError) as error:
+        if column in _TIMES and value is not None:
+            value = datetime.fromisoformat(value)
+            if value.tzinfo is None:
+                raise refusal
+        elif column == "slug":
+            check_key(value)
+    except (binascii.Error, ValueError, TypeError, RecursionError, InvalidKey) as error:
         raise refusal from error
-    if bound != binding or type(pk) is not int or type(value) not in (str, int):
+    fits = column in _TIMES or column == "slug" or (type(value) is int and abs(value) < _TOO_LARGE)
+    if bound != binding or type(pk) is not int or abs(pk) >= _TOO_LARGE or not fits:
         raise refusal
     return value, pk
 
 
-def _after(column: str, descending: bool, value: str | int, pk: int) -> Q:
-    if column in ("published_at", "changed_at"):
-        try:
-            moment: Any = datetime.fromisoformat(str(value))
-        except ValueError as error:
-            raise InvalidListing("This cursor belongs to another list, or is none. Start again without it.") from error
-    else:
-        moment = value
+def _after(column: str, descending: bool, alias: str, value: datetime | str | int | None, pk: int) -> Q:
+    """Return what stands behind a place in the order, whose last criterion is the row's number.
+
+    A skill without a time (written by another tool, say) stands where the database puts nulls, which is not the same
+    on all.
+    """
     way = "lt" if descending else "gt"
-    return Q(**{f"{column}__{way}": moment}) | Q(**{column: moment, f"pk__{way}": pk})
+    nulls_last = descending == connections[alias].features.order_by_nulls_first
+    if value is None:
+        ties = Q(**{f"{column}__isnull": True, f"pk__{way}": pk})
+        return ties if nulls_last else ties | Q(**{f"{column}__isnull": False})
+    behind = Q(**{f"{column}__{way}": value}) | Q(**{column: value, f"pk__{way}": pk})
+    return behind | Q(**{f"{column}__isnull": True}) if nulls_last and column in _TIMES else behind
