@@ -68,7 +68,7 @@ class StateFilter(admin.SimpleListFilter):
 class SubmissionAdmin(ReadOnlyAdmin):
     """Submissions: their state and age, why, and what an operator can do."""
 
-    list_display = ("skill", "state_label", "age", "verdict", "repo_url", "skill_path", "submitted_at")
+    list_display = ("skill", "state_label", "age", "verdict", "source")
     list_display_links = ("skill",)
     list_filter = (StateFilter, StuckFilter)
     search_fields = ("key",)
@@ -165,6 +165,11 @@ class SubmissionAdmin(ReadOnlyAdmin):
         stuck_at = timezone.now() - timedelta(seconds=settings.STUCK_THRESHOLD_SECONDS)
         mark = " (stuck)" if entry.state in STUCK_STATES and entry.state_at <= stuck_at else ""
         return f"{timesince(entry.state_at, depth=1)} ago{mark}"
+
+    @admin.display(description="source", ordering="repo_url")
+    def source(self, entry: SubmissionEntry) -> str:
+        """Return the repository and the folder in it."""
+        return f"{entry.repo_url} {entry.skill_path}".strip()
 
     @admin.display(description="reason")
     def reason(self, entry: SubmissionEntry) -> str:

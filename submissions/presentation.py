@@ -15,6 +15,7 @@ from submissions.states import STATES, Group, State
 from submissions.store import Submission, history
 from vskill.environments import WorkerEnv
 from vskill.kv.clock import isoformat, parse_isoformat
+from vskill.kv.codec import decode
 from vskill.kv.threads import readers
 
 GROUP_LABELS = {
@@ -171,6 +172,16 @@ def _steps_and_place(
     env: WorkerEnv, submission: Submission
 ) -> tuple[list[SubmissionTransition], dict[str, Any] | None]:
     return history(env, submission.id), queue_place(env, submission.id)
+
+
+def entry_path(entry: SubmissionEntry) -> str:
+    """Return where somebody goes who looks for this skill: its page once it is published, its submission before."""
+    if entry.state == State.PUBLISHED:
+        try:
+            return skill_path(str(decode(entry.value)["slug"]))
+        except (ValueError, KeyError, TypeError):
+            return submission_path(entry.submission_id)
+    return submission_path(entry.submission_id)
 
 
 def listed(entry: SubmissionEntry) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from submissions.intake import (
     sign_discovery,
 )
 from submissions.models import SubmissionEntry
-from submissions.presentation import GROUP_LABELS, listed, skill_path, submission_page, submission_path
+from submissions.presentation import GROUP_LABELS, entry_path, listed, skill_path, submission_page
 from submissions.queue.pause import get_pause
 from submissions.states import ACTIVE_STATES, STATES, Group, State
 from submissions.store import SubmissionNotFound, count_states, get_submission, get_submission_index
@@ -93,7 +93,7 @@ def _found(env: WorkerEnv, discovery: Discovery) -> list[dict[str, Any]]:
                 "problems": skill.problems,
                 "status": status,
                 "status_label": "" if info is None else info.label,
-                "href": submission_path(entry.submission_id) if entry is not None else "",
+                "href": entry_path(entry) if entry is not None else "",
                 "selectable": not skill.problems and status not in ("pending", "held", "blocked"),
                 "checked": not skill.problems and status == "new",
             }

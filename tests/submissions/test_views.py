@@ -67,6 +67,8 @@ async def test_each_skill_that_is_known_says_where_it_stands(
 
     assert "Published" in page
     assert "Held for review" in page
+    assert 'href="/skills/one"' in page
+    assert 'href="/submissions/sub_' in page
 
 
 @pytest.mark.parametrize(
