@@ -8,6 +8,7 @@ from typing import Final
 
 import pytest
 from django.contrib.staticfiles import finders
+from django.template.loader import render_to_string
 
 from vskill.templatetags.icons import DRAWINGS
 
@@ -105,3 +106,17 @@ def test_a_template_names_icons_and_files_that_exist(path: Path) -> None:
     text = path.read_text()
     assert set(re.findall(r'{% icon "([\w-]+)"', text)) - set(DRAWINGS) == set()
     assert [name for name in re.findall(r"{% static '([^']+)' %}", text) if finders.find(name) is None] == []
+
+
+@pytest.mark.parametrize("code", ["400", "403", "403_csrf", "404", "429", "500", "503"])
+def test_an_error_page_can_be_rendered_when_nothing_else_works(code: str) -> None:
+    # Without a request, a database or a context: the page for a fault must not be one.
+    shown = render_to_string(f"{code}.html")
+    assert "<h1>" in shown
+    assert code[:3] in shown
+
+
+def test_an_error_page_says_what_happened_and_when_to_come_back() -> None:
+    shown = render_to_string("503.html", {"message": "The <database> is away.", "retry_after": 90})
+    assert "The &lt;database&gt; is away." in shown
+    assert "1 min 30 s" in shown
