@@ -132,6 +132,9 @@ class _ChunkReader:
             return False
         self._connected_anew = True
         connection.close()
+        if (pool := getattr(connection, "pool", None)) is not None:
+            # What broke this connection (a server that was started anew) broke those that lie idle beside it.
+            pool.check()
         try:
             connection.ensure_connection()
         except READ_FAILURES:
