@@ -15,7 +15,7 @@ from submissions.source.git import Snapshot
 from submissions.source.manifest import Manifest, lint, read_manifest
 from submissions.tree_entries import TreeEntry, below, odd_name
 from submissions.verification.findings import Finding, FindingKind, strongest_first, visible
-from submissions.verification.structure import StructureLimits, check_entries, check_files
+from submissions.verification.structure import StructureLimits, capabilities_of, check_entries, check_files
 
 _SKILL_FILE = "SKILL.md"
 _HEAD_BYTES = 1024
@@ -66,7 +66,7 @@ class SkillPackage:
     """A valid skill, written to ``root``; ``findings`` are notes about its format that do not stop it.
 
     ``skill_md`` has no byte-order mark and LF line ends; ``body`` is what follows the frontmatter. ``content_hash`` is
-    the one of ``hash_files``.
+    the one of ``hash_files``. ``capabilities`` are those that the kinds of its files show.
     """
 
     path: str
@@ -83,6 +83,7 @@ class SkillPackage:
     skill_md: str
     body: str
     findings: tuple[Finding, ...] = ()
+    capabilities: tuple[str, ...] = ()
 
 
 async def find_skills(snapshot: Snapshot, limits: PackageLimits | None = None) -> list[FoundSkill]:
@@ -166,6 +167,7 @@ async def read_package(
         skill_md=document.text,
         body=document.body,
         findings=strongest_first(findings),
+        capabilities=capabilities_of(heads),
     )
 
 

@@ -15,7 +15,7 @@ from submissions.tree_entries import MODE_LINK, MODE_SUBMODULE, TreeEntry, colli
 from submissions.verification.findings import Finding, FindingKind, Severity
 
 # Part of what a verdict is keyed by: raise it with every change of a rule below.
-VERSION = "1"
+VERSION = "2"
 _MIB = 1024 * 1024
 # At most this many findings of one rule: 10,000 links need not be named one by one.
 _MAX_REPORTED = 20
@@ -54,6 +54,8 @@ _COMPILED_MAGIC = (
     (b"dex\n", "an Android program"),
 )
 _TAR_MAGIC_OFFSET = 257
+_SHELL_SCRIPT = re.compile(r"\.(sh|bash|zsh|fish|ksh|ps[md]?1|bat|cmd)$", re.IGNORECASE)
+_SHELL_SHEBANG = re.compile(rb"#![^\n]*\b(sh|bash|zsh|fish|ksh|dash|pwsh)\b")
 
 
 @dataclass(frozen=True)
@@ -152,6 +154,15 @@ def check_files(files: Mapping[str, bytes]) -> list[Finding]:
                 )
             )
     return _few_of_each(found)
+
+
+def capabilities_of(files: Mapping[str, bytes]) -> tuple[str, ...]:
+    """Return what the files (by their path, the beginnings are enough) can do by their kind alone, in engines' words.
+
+    Engines look for calls out of other languages; a shell script is nothing but such calls.
+    """
+    shell = any(_SHELL_SCRIPT.search(path) or _SHELL_SHEBANG.match(content) for path, content in files.items())
+    return ("shell_execution",) if shell else ()
 
 
 def _compiled(path: str, content: bytes) -> str | None:

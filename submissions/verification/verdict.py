@@ -83,21 +83,27 @@ def decide(
     known_bad_hashes: Collection[str] = (),
     *,
     content_hash: str = "",
+    capabilities: Collection[str] = (),
 ) -> Decision:
     """Weigh what the pre-scan and the engines found.
 
     No static engine refuses by itself: what it is sure of holds the package for a person, and only content whose
     hash is in ``known_bad_hashes`` is refused. ``content_hash`` may be empty for a package that has none, which is
-    then a ``format`` one.
+    then a ``format`` one. ``capabilities`` are those that our own look at the files adds to the engines'.
     """
     results = sorted(results, key=lambda result: result.engine)
     findings = strongest_first([*structure_findings, *(f for result in results for f in result.findings)])
-    verdict, summary, reasons = _weigh(structure_findings, results, policy, content_hash in known_bad_hashes)
+    known_bad = content_hash in known_bad_hashes
+    verdict, summary, reasons = _weigh(structure_findings, results, policy, known_bad, capabilities)
     return Decision(verdict, summary, tuple(reasons), findings, policy.policy_hash)
 
 
 def _weigh(
-    structure_findings: Sequence[Finding], results: Sequence[EngineResult], policy: VerdictPolicy, known_bad: bool
+    structure_findings: Sequence[Finding],
+    results: Sequence[EngineResult],
+    policy: VerdictPolicy,
+    known_bad: bool,
+    capabilities: Collection[str],
 ) -> tuple[Verdict, str, list[str]]:
     if known_bad:
         return (
@@ -124,7 +130,7 @@ def _weigh(
         return Verdict.HELD, "Held: a person must look at it.", holding + unfinished
     if unfinished:
         return Verdict.INCONCLUSIVE, "Not scanned completely, so nothing can be said about it.", unfinished
-    return _publishable(structure_findings, results)
+    return _publishable(structure_findings, results, capabilities)
 
 
 def _unfinished(results: Sequence[EngineResult], policy: VerdictPolicy) -> list[str]:
@@ -165,11 +171,11 @@ def _is_strong(results: Sequence[EngineResult], grave_structure: bool, policy: V
 
 
 def _publishable(
-    structure_findings: Sequence[Finding], results: Sequence[EngineResult]
+    structure_findings: Sequence[Finding], results: Sequence[EngineResult], shown: Collection[str]
 ) -> tuple[Verdict, str, list[str]]:
     said = [finding for finding in structure_findings if finding.severity is not Severity.INFO]
     said += [finding for result in results for finding in result.findings]
-    capabilities = sorted({name for result in results for name in result.capabilities})
+    capabilities = sorted({*shown, *(name for result in results for name in result.capabilities)})
     if not said and not capabilities:
         return Verdict.CLEAR, "No known pattern found.", []
     reasons = [_line(finding) for finding in strongest_first(said)]

@@ -118,3 +118,12 @@ def test_engines_are_known_by_name() -> None:
     assert [engine.name for engine in get_engines(["skilltotal", "skilltotal"])] == ["skilltotal"]
     with pytest.raises(UnknownEngine, match="Known ones: skilltotal"):
         get_engines(["nosuch"])
+
+
+@pytest.mark.parametrize("declared", ["WebFetch, Read", "Bash(python3 ask.py:*) WebFetch Read"])
+async def test_an_honest_list_of_tools_is_no_grave_finding_however_it_is_written(tmp_path: Path, declared: str) -> None:
+    manifest = f"---\nname: ask\ndescription: Asks a server.\nallowed-tools: {declared}\n---\n"
+    code = 'import urllib.request\nurllib.request.urlopen("https://example.org")\n'
+    result = await scan(tmp_path, {"SKILL.md": manifest, "ask.py": code})
+    assert {finding.severity for finding in result.findings} <= {Severity.MEDIUM}
+    assert not result.blocked

@@ -6,7 +6,7 @@ import pytest
 
 from submissions.tree_entries import TreeEntry, collisions, odd_name
 from submissions.verification.findings import FindingKind
-from submissions.verification.structure import StructureLimits, check_entries, check_files
+from submissions.verification.structure import StructureLimits, capabilities_of, check_entries, check_files
 
 LIMITS = StructureLimits(files=30, total_bytes=1000, code_file_bytes=100)
 
@@ -152,3 +152,21 @@ def test_names_that_one_file_system_takes_for_the_same(paths: list[str], pairs: 
 )
 def test_what_the_first_bytes_show(path: str, content: bytes, rule: str | None) -> None:
     assert [finding.rule_id for finding in check_files({path: content})] == ([rule] if rule else [])
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "expected"),
+    [
+        ("scripts/push.sh", b"docker push", ("shell_execution",)),
+        ("scripts/RUN.PS1", b"", ("shell_execution",)),
+        ("scripts/push", b"#!/usr/bin/env bash\nset -e\n", ("shell_execution",)),
+        ("scripts/push", b"#!/bin/sh -e\n", ("shell_execution",)),
+        ("scripts/run.py", b"#!/usr/bin/env python3\n", ()),
+        ("refs/shell.md", b"Run `push.sh` in bash.\n", ()),
+        ("refs/a.sh.md", b"", ()),
+    ],
+)
+def test_a_shell_script_shows_that_the_skill_runs_commands(
+    path: str, content: bytes, expected: tuple[str, ...]
+) -> None:
+    assert capabilities_of({"SKILL.md": b"---\n", path: content}) == expected

@@ -101,6 +101,14 @@ def test_the_table_of_verdicts(structure: list[Finding], results: list[EngineRes
     assert set(decision.findings) == {*structure, *(f for r in results for f in r.findings)}
 
 
+def test_what_our_own_look_at_the_files_shows_is_said_beside_the_engines() -> None:
+    decision = decide([], [result(capabilities=("filesystem_read",))], POLICY, capabilities=("shell_execution",))
+    assert (decision.verdict, decision.reasons) == (
+        Verdict.NOTES,
+        ("It can: filesystem read.", "It can: shell execution."),
+    )
+
+
 def test_known_bad_content_is_refused_whatever_the_engines_say() -> None:
     for results in ([result()], [], [result(status=EngineStatus.FAILED)]):
         assert decide([], results, POLICY, {"abc"}, content_hash="abc").verdict is Verdict.REFUSED
