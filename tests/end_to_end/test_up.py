@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import signal
-import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from http.client import HTTPException
 from http.cookiejar import CookieJar
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlencode
 
 import pytest
 
-from tests.end_to_end.processes import Instance, Started, free_port, instance, until
+from tests.end_to_end.processes import Instance, free_port, instance, until
 from tests.end_to_end.test_demo import GOOD
+from tests.end_to_end.web import address, answer, body, until_healthy
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
@@ -28,32 +25,6 @@ def installation(tmp_path: Path) -> Iterator[Instance]:
     port = str(free_port())
     with instance(tmp_path / "data", HOST="127.0.0.1", PORT=port, VSKILL_QUEUE_POLL_INTERVAL="0.1") as made:
         yield made
-
-
-def address(installation: Instance, path: str) -> str:
-    return f"http://127.0.0.1:{installation.variables['PORT']}{path}"
-
-
-def answer(installation: Instance, path: str) -> tuple[int, str]:
-    """Return status and text of an address, 0 while nobody listens."""
-    try:
-        with urllib.request.urlopen(address(installation, path), timeout=30) as response:  # noqa: S310 - our own http
-            return response.status, response.read().decode()
-    except urllib.error.HTTPError as error:
-        return error.code, error.read().decode()
-    except (OSError, HTTPException):
-        return 0, ""
-
-
-def body(installation: Instance, path: str) -> dict[str, Any]:
-    status, text = answer(installation, path)
-    assert status == 200, text[:500]
-    value: dict[str, Any] = json.loads(text)
-    return value
-
-
-def until_healthy(installation: Instance, up: Started) -> None:
-    up.until(lambda: answer(installation, "/healthz")[0] == 200)
 
 
 def roles(installation: Instance) -> set[str]:
