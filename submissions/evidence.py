@@ -11,6 +11,7 @@ from submissions.verification.findings import Finding, strongest_first
 from vskill.environments import WorkerEnv
 from vskill.kv.models import KVEntry
 from vskill.kv.namespace import KVNamespace
+from vskill.kv.outcomes import Status
 
 STRUCTURE: Final = "structure"
 
@@ -49,11 +50,17 @@ async def write_evidence(env: WorkerEnv, submission_id: str, content_hash: str, 
 
 
 async def all_evidence(env: WorkerEnv, submission_id: str) -> list[Evidence]:
-    """Return everything that is stored about a submission, by engine."""
+    """Return everything that is stored about a submission, by engine; a value that is no evidence is left out.
+
+    Raises ``EntryUnavailable`` where something cannot be read: what was found must not look like nothing.
+    """
     namespace = KVNamespace(KVEntry, env)
     prefix = _key(submission_id, "")
     keys = [key async for key in namespace.list_all(prefix)]
     outcomes = [outcome async for outcome in namespace.get_many(keys)]
+    for outcome in outcomes:
+        if outcome.status in (Status.UNREADABLE, Status.TIMED_OUT):
+            outcome.require()
     stored = [_evidence(outcome.key.removeprefix(prefix), outcome.value) for outcome in outcomes if outcome.found]
     return [evidence for evidence in stored if evidence is not None]
 

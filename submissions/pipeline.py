@@ -12,21 +12,25 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 from django.conf import settings
+from django.db import transaction
 
 from marketplace.blocklist import is_blocked
-from submissions.evidence import all_evidence
+from marketplace.errors import PublicationBlocked
+from submissions.evidence import Evidence, all_evidence
+from submissions.models import QueueMessage
 from submissions.publication import publish_package
 from submissions.queue.base import InvalidMessage, Message
 from submissions.queue.consumer import Handler, Handlers
 from submissions.source.errors import InvalidPackage, SourceError
 from submissions.source.packages import SkillPackage
 from submissions.sources import repository_url, scratch_folder
-from submissions.states import ACTIVE_STATES, State
-from submissions.store import Submission, SubmissionNotFound, get_submission, transition
+from submissions.states import FINAL_STATES, State
+from submissions.store import Submission, SubmissionNotFound, get_submission, read_submission, transition
 from submissions.verification.engines import get_engines
 from submissions.verification.engines.base import Engine, EngineStatus
 from submissions.verification.verdict import Verdict, VerdictPolicy, decide
 from submissions.workspace import ACTOR, Workspace
+from vskill.environments import WorkerEnv
 from vskill.errors import VskillError
 from vskill.kv.errors import VersionConflict
 from vskill.kv.threads import writers
@@ -92,7 +96,7 @@ async def _begin(work: Workspace) -> None:
     if block is not None:
         await work.move(State.BLOCKED, f"on the block list: {block.reason}", "blocklist")
         return
-    if _trusted(work) and await _vendor_approve(work):
+    if await _vendor_approve(work):
         return
     await work.move(State.TIER1_SCANNING, "", "tier1")
 
@@ -105,18 +109,26 @@ def _trusted(work: Workspace) -> bool:
 async def _vendor_approve(work: Workspace) -> bool:
     """Approve a trusted owner's skill by the rules of the format alone; return False where it must go the usual way."""
     try:
+        if not _trusted(work):
+            return False
         package = await work.package()
     except SourceError:
         return False
-    decision = decide(package.findings, [], VerdictPolicy(engines=()), content_hash=package.content_hash)
+    decision = decide(
+        package.findings,
+        [],
+        VerdictPolicy(engines=()),
+        content_hash=package.content_hash,
+        capabilities=package.capabilities,
+    )
     if _STATE_OF_VERDICT[decision.verdict] is not State.AUTO_APPROVED:
         return False
-    await work.keep_structure(package.content_hash, package.findings)
+    await work.keep_structure(package.content_hash, package.findings, package.capabilities)
     await work.move(
         State.VENDOR_APPROVED,
         "its owner is trusted here; checked by the rules of the format alone",
         "vendor",
-        work.described(package, decision),
+        work.described(package, decision, []),
     )
     return True
 
@@ -162,7 +174,7 @@ async def _verify(work: Workspace, engines: Sequence[Engine], tier: str) -> None
     if block is not None:
         await work.move(State.BLOCKED, f"on the block list: {block.reason}", "blocklist")
         return
-    await work.keep_structure(package.content_hash, package.findings)
+    await work.keep_structure(package.content_hash, package.findings, package.capabilities)
     results = await work.scan(engines, package)
     # A part that was left unread stays unread: only a failure is worth another try.
     unfinished = [result for result in results if result.status in (EngineStatus.FAILED, EngineStatus.TIMED_OUT)]
@@ -170,12 +182,15 @@ async def _verify(work: Workspace, engines: Sequence[Engine], tier: str) -> None
         told = "; ".join(f"{result.engine} {result.status}: {result.error}" for result in unfinished)
         raise EngineIncomplete(f"The check did not finish and is tried again: {told}")
     due = VerdictPolicy(engines=tuple(engine.name for engine in engines))
-    decision = decide(package.findings, results, due, content_hash=package.content_hash)
+    decision = decide(
+        package.findings, results, due, content_hash=package.content_hash, capabilities=package.capabilities
+    )
     following = _STATE_OF_VERDICT[decision.verdict]
     if tier == "tier1" and following is State.AUTO_APPROVED and work.env.policy.tier2_engines:
         await work.move(State.TIER2_SCANNING, "", "tier2")
         return
-    await work.move(following, decision.summary, tier, work.described(package, decision))
+    names = [result.engine for result in results]
+    await work.move(following, decision.summary, tier, work.described(package, decision, names))
 
 
 async def _publish(work: Workspace) -> None:
@@ -186,16 +201,27 @@ async def _publish(work: Workspace) -> None:
             raise
         await work.move(State.ON_HOLD, f"approved, but its source can no longer be read: {error}", "publish")
         return
-    if package.content_hash != work.submission.text("contentHash"):
-        await work.move(
-            State.RESCAN_REQUIRED,
-            "the content changed after it was checked; the earlier results are void",
-            "publish",
-            {"commitSha": work.commit_sha, "verdict": "", "decision": None},
-        )
-        return
     evidence = await all_evidence(work.env, work.submission.id)
-    work.submission = await writers.run(publish_package, work, package, evidence)
+    if (void := _void(work.submission, package, evidence)) is not None:
+        changes = {"commitSha": work.commit_sha, "verdict": "", "decision": None}
+        await work.move(State.RESCAN_REQUIRED, void, "publish", changes)
+        return
+    try:
+        work.submission = await writers.run(publish_package, work, package, evidence)
+    except PublicationBlocked as error:
+        await work.move(State.ON_HOLD, f"approved, but not published: {error}", "publish")
+
+
+def _void(submission: Submission, package: SkillPackage, evidence: Sequence[Evidence]) -> str | None:
+    """Return why the check that a submission has passed does not count for ``package``, or ``None`` where it does."""
+    if package.content_hash != submission.text("contentHash"):
+        return "the content changed after it was checked; the earlier results are void"
+    decision = submission.value.get("decision")
+    stored = {one.engine for one in evidence if one.content_hash == package.content_hash}
+    # Published without what an engine found, a skill would look as if nothing had been found.
+    if not isinstance(decision, dict) or not stored.issuperset(decision.get("engines", [])):
+        return "what was found about it is no longer there; the earlier results are void"
+    return None
 
 
 async def _rescan(work: Workspace) -> None:
@@ -214,29 +240,33 @@ _STEPS: Final[dict[State, Callable[[Workspace], Awaitable[None]]]] = {
 
 
 async def hold(submission_id: str, reason: str) -> None:
-    """Hand a submission that the queue has given up to a person; do nothing for one that has ended or moved
-    meanwhile."""
+    """Hand a submission that the queue has given up to a person; do nothing for one that has ended, or was put back
+    into the queue meanwhile."""
     env = require_worker_env()
     try:
-        submission = await get_submission(env, submission_id)
-    except SubmissionNotFound:
-        logger.warning("submission %s cannot be held: it is not there", submission_id)
-        return
-    if submission.state not in ACTIVE_STATES:
-        return
-    try:
-        await writers.run(
-            transition,
+        await writers.run(_hold, env, submission_id, reason)
+    except SubmissionNotFound as error:
+        logger.warning("submission %s cannot be held: %s", submission_id, error)
+    except VersionConflict:
+        logger.info("submission %s moved while it was being held and was left as it is", submission_id)
+
+
+def _hold(env: WorkerEnv, submission_id: str, reason: str) -> None:
+    with transaction.atomic(using=env.database):
+        submission = read_submission(env, submission_id)
+        messages = QueueMessage.objects.using(env.database).filter(environment=env.name, subject=submission_id)
+        if submission.state in FINAL_STATES or messages.filter(kind=VERIFY, parked_at__isnull=True).exists():
+            return
+        decided = submission.state in (State.AUTO_APPROVED, State.VENDOR_APPROVED)
+        transition(
             env,
             submission,
             State.ON_HOLD,
-            reason=f"it could not be checked: {reason}",
+            reason=f"it could not be {'published' if decided else 'checked'}: {reason}",
             actor=ACTOR,
             trigger="queue",
-            changes={"verdict": Verdict.INCONCLUSIVE},
+            changes={} if decided else {"verdict": Verdict.INCONCLUSIVE},
         )
-    except VersionConflict:
-        logger.info("submission %s moved while it was being held and was left as it is", submission_id)
 
 
 def make_handlers() -> Handlers:

@@ -11,7 +11,7 @@ from submissions.models import SUBMISSION_PREFIX
 from submissions.states import State
 from vskill.errors import VskillError
 from vskill.kv.clock import isoformat, parse_isoformat
-from vskill.kv.outcomes import Outcome, ReadCounts
+from vskill.kv.outcomes import Outcome, ReadCounts, Status
 
 
 class SubmissionNotFound(VskillError):
@@ -75,11 +75,16 @@ class StuckReport:
 
 
 def submission_of(outcome: Outcome) -> Submission:
-    """Return the submission that was read; raise ``SubmissionNotFound`` where there is none, or something else."""
+    """Return the submission that was read.
+
+    Raises ``SubmissionNotFound`` where there is none, or something that is none, and ``EntryUnavailable`` where that
+    cannot be told.
+    """
     submission_id = outcome.key.removeprefix(SUBMISSION_PREFIX)
     if outcome.absent:
         raise SubmissionNotFound(f"There is no submission {submission_id!r} here.")
-    value = outcome.require()
+    malformed = outcome.status is Status.MALFORMED
+    value = None if malformed else outcome.require()
     if not isinstance(value, dict) or value.get("state") not in State.__members__:
         raise SubmissionNotFound(
             f"The entry of submission {submission_id!r} is not a submission. It was left as it is; "

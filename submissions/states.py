@@ -93,7 +93,7 @@ STATES: Final[dict[State, StateInfo]] = dict(
             Group.ACTIVE,
             "Being checked further",
             "The first checks are done; a second engine is reading the skill.",
-            "AUTO_APPROVED REJECTED ON_HOLD RECEIVED",
+            "AUTO_APPROVED TIER1_FAILED REJECTED ON_HOLD RECEIVED BLOCKED",
         ),
         _info(
             State.AUTO_APPROVED,
@@ -122,7 +122,7 @@ STATES: Final[dict[State, StateInfo]] = dict(
             Group.HELD,
             "Must be checked again",
             "The content changed between the check and publication, so the earlier results do not count.",
-            "RECEIVED",
+            "RECEIVED ON_HOLD",
         ),
         _info(
             State.TIER1_FAILED,

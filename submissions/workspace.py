@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -80,8 +80,11 @@ class Workspace:
         folder.mkdir()
         return folder
 
-    def described(self, package: SkillPackage, decision: Decision) -> dict[str, Any]:
-        """Return the parts of the value that a check found out."""
+    def described(self, package: SkillPackage, decision: Decision, engines: Iterable[str]) -> dict[str, Any]:
+        """Return the parts of the value that a check by ``engines`` found out.
+
+        An approval belongs to the check that it was given for, so a new check takes it away.
+        """
         return {
             "skillName": package.name,
             "description": package.description,
@@ -93,13 +96,26 @@ class Workspace:
                 "summary": decision.summary,
                 "reasons": list(decision.reasons),
                 "policyHash": decision.policy_hash,
+                "engines": [STRUCTURE, *engines],
             },
+            "approvedBy": "",
+            "approvalReason": "",
         }
 
     async def scan(self, engines: Sequence[Engine], package: SkillPackage) -> list[EngineResult]:
         """Return the result of each engine for this content: the stored one where it is complete, a new one
-        otherwise."""
-        return await asyncio.gather(*(self._scan_one(engine, package) for engine in engines))
+        otherwise.
+
+        All of them have ended when this returns or raises: one that still ran would read a folder that is being
+        removed, and vouch for what it did not see.
+        """
+        scans = [asyncio.create_task(self._scan_one(engine, package)) for engine in engines]
+        try:
+            return await asyncio.gather(*scans)
+        finally:
+            for scan in scans:
+                scan.cancel()
+            await asyncio.gather(*scans, return_exceptions=True)
 
     async def _scan_one(self, engine: Engine, package: SkillPackage) -> EngineResult:
         stored = await read_evidence(self.env, self.submission.id, engine.name)
@@ -110,9 +126,11 @@ class Workspace:
         await write_evidence(self.env, self.submission.id, package.content_hash, result)
         return result
 
-    async def keep_structure(self, content_hash: str, findings: Sequence[Finding]) -> None:
+    async def keep_structure(
+        self, content_hash: str, findings: Sequence[Finding], capabilities: tuple[str, ...] = ()
+    ) -> None:
         """Store what our own checks of the format found, as the engine that they are."""
-        result = EngineResult(STRUCTURE, structure.VERSION, EngineStatus.COMPLETE, tuple(findings))
+        result = EngineResult(STRUCTURE, structure.VERSION, EngineStatus.COMPLETE, tuple(findings), capabilities)
         await write_evidence(self.env, self.submission.id, content_hash, result)
 
 

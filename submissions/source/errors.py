@@ -11,7 +11,7 @@ SourceError
 ├── TooManySkills          more skill folders than one submission may hold
 ├── FetchTimedOut          the time limit passed            (transient)
 ├── FetchFailed            anything else that git reports   (transient)
-├── GitUnavailable         git itself is missing or too old
+├── GitUnavailable         git itself is missing or too old (transient)
 ├── UnsafeTree             a file that must not be written was asked for
 └── InvalidPackage         the folder is not a valid skill; ``findings`` says why
 """
@@ -98,9 +98,10 @@ class FetchFailed(SourceError):
 
 
 class GitUnavailable(SourceError):
-    """Raised when this machine has no git that is new enough."""
+    """Raised when this machine has no git that is new enough, which is no fault of the repository."""
 
     code = "git_unavailable"
+    transient = True
 
 
 class UnsafeTree(SourceError):

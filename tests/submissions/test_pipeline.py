@@ -6,11 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from django.db.models.functions import Now
 from django.test import override_settings
 
 from marketplace.blocklist import BlockKind, add_block
 from marketplace.models import SkillEntry, SkillVersion
 from submissions.evidence import all_evidence, read_evidence, write_evidence
+from submissions.models import QueueMessage
 from submissions.operations import approve
 from submissions.pipeline import hold, process_submission
 from submissions.states import State
@@ -160,6 +162,7 @@ async def test_an_approved_submission_goes_on_with_its_stored_scan(env: WorkerEn
 
 async def test_what_the_queue_gives_up_is_held_and_says_why(env: WorkerEnv, tmp_path: Path) -> None:
     submission = await submitted_one(env, repository(tmp_path, skills("one")))
+    await QueueMessage.objects.filter(subject=submission.id).aupdate(parked_at=Now())
     await run_with_worker_env(env, hold, submission.id, "the host does not answer")
     await run_with_worker_env(env, hold, submission.id, "a second time")
     held = await get_submission(env, submission.id)
