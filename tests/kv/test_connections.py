@@ -1,0 +1,143 @@
+"""No connection is left behind: not by a command, not by a thousand requests, not by a read that failed."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.asgi import get_asgi_application
+from django.core.management import call_command
+from django.db import connection
+from django.http import HttpRequest, JsonResponse
+from django.urls import path
+
+from vskill.environments import WorkerEnv
+from vskill.kv.models import KVEntry
+from vskill.kv.namespace import KVNamespace
+from vskill.kv.threads import readers, writers
+from vskill.management.environment_command import EnvironmentCommand
+from vskill.worker_context import require_worker_env
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def held() -> int:
+    """Return how many connections to the database of the tests this process holds outside of the pool."""
+    if connection.vendor == "sqlite":
+        name = Path(str(connection.settings_dict["NAME"])).resolve()
+        files = [Path(f"/proc/self/fd/{number}") for number in os.listdir("/proc/self/fd")]  # noqa: PTH208 - numbers
+        return sum(1 for file in files if file.is_symlink() and Path(os.readlink(file)) == name)  # noqa: PTH115 - as it is
+    pool = connection.pool  # type: ignore[attr-defined]  # PostgreSQL's wrapper has it
+    stats = pool.get_stats()
+    return int(stats.get("pool_size", 0)) - int(stats.get("pool_available", 0))
+
+
+def busy_threads() -> None:
+    """Wait until every thread of the pools has done what comes after its last result."""
+    readers.close()
+    writers.close()
+
+
+class Busy(EnvironmentCommand):
+    """Read and write in every way that there is."""
+
+    async def work(self, env: WorkerEnv, options: Mapping[str, Any]) -> None:
+        """Use the threads of the KV layer, and the ORM in both of its modes."""
+        namespace = KVNamespace(KVEntry, env)
+        await asyncio.gather(*(namespace.put(f"key-{number}", number) for number in range(50)))
+        await asyncio.gather(*(namespace.get(f"key-{number}") for number in range(3000)))
+        async for outcome in namespace.get_many(namespace.list_all()):
+            assert outcome.found
+        assert await KVEntry.objects.acount() == 50
+
+
+def test_a_command_leaves_no_connection_behind() -> None:
+    connection.close()
+    call_command(Busy())
+    busy_threads()
+    assert held() == 0
+
+
+def test_a_command_that_is_cancelled_in_the_middle_leaves_none_either(env: WorkerEnv) -> None:
+    connection.close()
+    namespace = KVNamespace(KVEntry, env)
+
+    async def main() -> None:
+        tasks = [asyncio.create_task(namespace.get(f"key-{number}")) for number in range(5000)]
+        tasks += [asyncio.create_task(namespace.get(f"key-{number}", timeout=0)) for number in range(10)]
+        await asyncio.sleep(0)
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+
+    asyncio.run(main())
+    busy_threads()
+    assert held() == 0
+
+
+def test_the_last_result_is_seen_after_its_connection_was_given_back(env: WorkerEnv) -> None:
+    connection.close()
+    namespace = KVNamespace(KVEntry, env)
+    for number in range(50):
+        asyncio.run(namespace.put("key", number))
+        assert held() == 0
+        asyncio.run(namespace.get("key"))
+        assert held() == 0
+
+
+async def answer(request: HttpRequest) -> JsonResponse:
+    namespace = KVNamespace(KVEntry, require_worker_env())
+    outcomes = await asyncio.gather(namespace.get("key"), namespace.get("missing"))
+    return JsonResponse({"found": sum(outcome.found for outcome in outcomes), "rows": await KVEntry.objects.acount()})
+
+
+def answer_synchronously(request: HttpRequest) -> JsonResponse:
+    return JsonResponse({"found": 1, "rows": KVEntry.objects.count()})
+
+
+urlpatterns = [path("async", answer), path("sync", answer_synchronously)]
+
+
+async def request(application: Any, target: str) -> bytes:
+    scope = {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": "GET",
+        "path": target,
+        "query_string": b"",
+        "headers": [(b"host", b"testserver")],
+    }
+    incoming: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+    outgoing: list[dict[str, Any]] = []
+
+    async def send(message: dict[str, Any]) -> None:
+        outgoing.append(message)
+
+    incoming.put_nowait({"type": "http.request", "body": b""})
+    await application(scope, incoming.get, send)
+    start, body = outgoing
+    assert start["status"] == 200
+    return bytes(body["body"])
+
+
+@pytest.mark.urls(__name__)
+def test_a_thousand_requests_leave_no_connection_behind(env: WorkerEnv) -> None:
+    KVNamespace(KVEntry, env).put_sync("key", 1)
+    connection.close()
+    application = get_asgi_application()
+
+    async def main() -> set[bytes]:
+        seen: set[bytes] = set()
+        for _ in range(50):
+            targets = ["/async", "/sync"] * 10
+            seen |= set(await asyncio.gather(*(request(application, target) for target in targets)))
+        return seen
+
+    assert asyncio.run(main()) == {b'{"found": 1, "rows": 1}'}
+    busy_threads()
+    assert held() == 0
