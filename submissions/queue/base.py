@@ -101,6 +101,7 @@ class Queue(ABC):
         limit: int,
         *,
         worker: str,
+        full_batch: int = 1,
         fill_wait: timedelta = timedelta(),
         last_chance: bool = False,
     ) -> MessageBatch:
@@ -108,7 +109,7 @@ class Queue(ABC):
 
         Waiting raises a message as priority does, so that none waits for ever.
 
-        With ``fill_wait`` fewer than ``limit`` are left alone until the oldest has waited that long. A message that one
+        Fewer than ``full_batch`` are left alone until the oldest has waited for ``fill_wait``. A message that one
         more death of its worker would park is handed out only with ``last_chance``, and nothing else is then: whoever
         takes them one at a time never lets one of them die with another.
         """

@@ -150,24 +150,26 @@ class Consumer:
 
     async def _take_what_fits(self, keeper: LeaseKeeper) -> bool:
         """Fill the free places, shared evenly among the environments that have work, and return whether any was."""
-        # The next one goes first the next time, so that one place alone is not always the same environment's.
-        self._environments.append(self._environments.pop(0))
+        free = self._options.max_concurrency - len(self._batches)
+        # To wait for a fuller batch costs nothing while there is other work, and time while there is none.
+        wait = timedelta(seconds=settings.QUEUE_MAX_BATCH_WAIT if self._batches else 0)
         took = False
         hungry = list(self._environments)
-        while hungry and self._free():
+        while hungry and free > 0:
             served, hungry = hungry, []
             for position, env in enumerate(served):
-                places = -(-self._free() // (len(served) - position))
-                if places and (taken := await self._take(env, places, keeper)):
+                places = -(-free // (len(served) - position))
+                if places and (taken := await self._take(env, places, wait, keeper)):
                     took = True
+                    free -= taken
+                    # Who was served goes last the next time, so that a single place is not always the same one's.
+                    self._environments.remove(env)
+                    self._environments.append(env)
                     if taken == places:
                         hungry.append(env)
         return took
 
-    def _free(self) -> int:
-        return self._options.max_concurrency - len(self._batches)
-
-    async def _take(self, env: WorkerEnv, places: int, keeper: LeaseKeeper) -> int:
+    async def _take(self, env: WorkerEnv, places: int, wait: timedelta, keeper: LeaseKeeper) -> int:
         """Start at most ``places`` batches of one environment and return how many."""
         asked_at = monotonic()
         try:
@@ -181,7 +183,8 @@ class Consumer:
                     env.name,
                     self._options.max_batch_size * places,
                     worker=self._options.worker,
-                    fill_wait=timedelta(seconds=settings.QUEUE_MAX_BATCH_WAIT if self._batches else 0),
+                    full_batch=self._options.max_batch_size,
+                    fill_wait=wait,
                 )
         except Exception as error:  # noqa: BLE001 - a database that is away must not end the consumer; the next poll asks again
             logger.error("no work could be taken from %s, asking again: %s", env.name, error)

@@ -78,14 +78,16 @@ class DatabaseQueue(Queue):
         limit: int,
         *,
         worker: str,
+        full_batch: int = 1,
         fill_wait: timedelta = timedelta(),
         last_chance: bool = False,
     ) -> MessageBatch:
         """Lease up to ``limit`` messages of one environment."""
-        return await writers.run(self._receive, environment, limit, worker, fill_wait, last_chance)
+        filling = (min(limit, full_batch), -fill_wait.total_seconds())
+        return await writers.run(self._receive, environment, limit, worker, filling, last_chance)
 
     def _receive(
-        self, environment: str, limit: int, worker: str, fill_wait: timedelta, last_chance: bool
+        self, environment: str, limit: int, worker: str, filling: tuple[int, float], last_chance: bool
     ) -> MessageBatch:
         # An empty poll stays a read: the statement below would take SQLite's only write lock for nothing. Most polls
         # for a last chance are empty.
@@ -99,7 +101,7 @@ class DatabaseQueue(Queue):
             self._sql.claim(last_chance=last_chance),
             [
                 *(environment, allowed, limit, allowed, allowed, gone_too_often(), allowed, token, worker[:100]),
-                *(allowed, settings.QUEUE_LEASE, limit, -fill_wait.total_seconds()),
+                *(allowed, settings.QUEUE_LEASE, *filling),
             ],
         )
         rows.sort(key=lambda row: (row[7], row[0]))

@@ -89,8 +89,8 @@ class QueueStatements:
 
         With ``last_chance`` only messages that one more crash would park, without it only others. Parameters:
         environment, the crashes allowed, how many, the crashes allowed three times, the reason of parking, the token,
-        the worker, the crashes allowed, the lease in seconds, how many, how old in seconds the oldest of fewer is to
-        be.
+        the worker, the crashes allowed, the lease in seconds, how many make a full batch, and how far from the present,
+        in seconds, the oldest of fewer has to lie.
         """
         lost = "leased_until IS NOT NULL"
         crashed = f"crashes + (CASE WHEN {lost} THEN 1 ELSE 0 END)"

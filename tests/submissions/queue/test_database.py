@@ -97,7 +97,7 @@ class TestOrder:
         wait = timedelta(seconds=5)
 
         async def taken() -> int:
-            batch = await get_queue(env).receive(env.name, 3, worker="test", fill_wait=wait)
+            batch = await get_queue(env).receive(env.name, 6, worker="test", full_batch=3, fill_wait=wait)
             return len(batch.messages)
 
         await in_thread(send)(env, "one", "two")

@@ -1,0 +1,104 @@
+"""Leases are kept while work goes on, and work whose lease is lost stops before anybody else can begin it."""
+
+from __future__ import annotations
+
+import asyncio
+from time import monotonic
+
+import pytest
+from asgiref.sync import sync_to_async
+from pytest_django import Settings
+
+from submissions.queue.base import Message
+from submissions.queue.consumer import handle_submission_queue
+from submissions.queue.database import get_queue
+from submissions.queue.leases import LeaseKeeper
+from tests.submissions.queue.consumers import Recorder
+from tests.submissions.queue.messages import let_leases_end, receive, receive_one, row, send
+from vskill.environments import WorkerEnv
+
+pytestmark = pytest.mark.django_db(transaction=True)
+in_thread = sync_to_async
+
+
+async def test_the_leases_of_work_that_goes_on_are_renewed(env: WorkerEnv) -> None:
+    await in_thread(send)(env, "one", "two")
+    keeper = LeaseKeeper()
+    messages = (await receive(env)).messages
+    before = [(await in_thread(row)(env, subject)).leased_until for subject in ("one", "two")]
+    with (
+        keeper.holding(messages[0], get_queue(env), monotonic()),
+        keeper.holding(messages[1], get_queue(env), monotonic()),
+    ):
+        await keeper.renew()
+        after = [(await in_thread(row)(env, subject)).leased_until for subject in ("one", "two")]
+    assert all(old is not None and new is not None and new > old for old, new in zip(before, after, strict=True))
+    assert len(keeper) == 0
+
+
+async def test_work_stops_when_its_lease_could_not_be_renewed_in_time(env: WorkerEnv, settings: Settings) -> None:
+    settings.QUEUE_LEASE, settings.QUEUE_HEARTBEAT = 0.3, 1_000.0
+    await in_thread(send)(env, "one")
+    stopped_at: list[float] = []
+
+    async def never(_message: Message) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            stopped_at.append(monotonic())
+
+    asked_at = monotonic()
+    batch = await receive(env)
+    report = await handle_submission_queue(batch, env, handlers=Recorder(never).handlers, received_at=asked_at)
+    assert report.ends == {"lost": 1}
+    assert len(stopped_at) == 1
+    # It was not given back: at this moment it may be another worker's.
+    assert (await in_thread(row)(env, "one")).lease_token == batch.messages[0].token
+
+
+async def test_work_stops_when_a_renewal_finds_the_lease_gone(env: WorkerEnv, settings: Settings) -> None:
+    settings.QUEUE_HEARTBEAT = 0.01
+    await in_thread(send)(env, "one", "two")
+    both_started = asyncio.Barrier(3)
+
+    async def never(_message: Message) -> None:
+        await both_started.wait()
+        await asyncio.Event().wait()
+
+    batch = await receive(env)
+    handling = asyncio.create_task(handle_submission_queue(batch, env, handlers=Recorder(never).handlers))
+    await both_started.wait()
+    await in_thread(let_leases_end)(env)
+    assert (await handling).ends == {"lost": 2}
+
+
+async def test_a_database_that_does_not_answer_leaves_the_decision_to_the_deadline(
+    env: WorkerEnv, caplog: pytest.LogCaptureFixture
+) -> None:
+    await in_thread(send)(env, "one")
+    message = await receive_one(env)
+    keeper = LeaseKeeper()
+    nowhere = get_queue(WorkerEnv(name="nowhere", database="no_such_alias"))
+    with keeper.holding(message, nowhere, monotonic()) as held:
+        await keeper.renew()
+        assert not held.lost
+    assert "could not be renewed, trying again" in caplog.text
+
+
+async def test_a_lease_is_held_by_a_task_alone(env: WorkerEnv) -> None:
+    await in_thread(send)(env, "one")
+    message = await receive_one(env)
+    failed: list[BaseException] = []
+
+    def outside() -> None:
+        try:
+            with LeaseKeeper().holding(message, get_queue(env), monotonic()):
+                pass
+        except RuntimeError as error:
+            failed.append(error)
+        told.set()
+
+    told = asyncio.Event()
+    asyncio.get_running_loop().call_soon(outside)
+    await told.wait()
+    assert [str(error) for error in failed] == ["a lease is held by a task"]
