@@ -1,4 +1,4 @@
-"""The tables of the marketplace: skills, their versions and archives, search and facets, downloads, history."""
+"""The tables of the marketplace: skills, their versions and archives, history; and those derived from them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,26 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from marketplace.derived_models import DownloadDay, SearchToken, SkillFacet
 from marketplace.fields import JSONTextField
 from marketplace.records import SkillRecord
 from vskill.kv.clock import parse_isoformat
 from vskill.kv.codec import decode
 from vskill.kv.fields import KeyField
 from vskill.kv.models import AbstractKVEntry, KVEntry
+
+__all__ = [
+    "ALIAS_PREFIX",
+    "SKILL_PREFIX",
+    "ArchiveBlob",
+    "BlockEntry",
+    "DownloadDay",
+    "HistoryEvent",
+    "SearchToken",
+    "SkillEntry",
+    "SkillFacet",
+    "SkillVersion",
+]
 
 SKILL_PREFIX = "skill:"
 ALIAS_PREFIX = "skill:alias:"
@@ -219,64 +233,6 @@ class ArchiveBlob(models.Model):
 
     def __str__(self) -> str:
         return self.sha256
-
-
-class SearchToken(models.Model):
-    """One word of one skill in the inverted index; a prefix is a range over ``token``."""
-
-    namespace = models.CharField(max_length=64)
-    token = KeyField(max_length=64)
-    skill = models.ForeignKey(SkillEntry, on_delete=models.CASCADE, related_name="search_tokens")
-    weight = models.SmallIntegerField()
-
-    class Meta:
-        constraints: ClassVar[list[models.BaseConstraint]] = [
-            models.UniqueConstraint(fields=["namespace", "token", "skill"], name="search_token_once"),
-        ]
-
-    def __str__(self) -> str:
-        return str(self.token)
-
-
-class SkillFacet(models.Model):
-    """A value of a facet that has several: a tag or a capability of one skill."""
-
-    TAG = "tag"
-    CAPABILITY = "capability"
-
-    namespace = models.CharField(max_length=64)
-    kind = models.CharField(max_length=16)
-    value = KeyField(max_length=64)
-    skill = models.ForeignKey(SkillEntry, on_delete=models.CASCADE, related_name="facets")
-
-    class Meta:
-        constraints: ClassVar[list[models.BaseConstraint]] = [
-            models.UniqueConstraint(fields=["namespace", "kind", "value", "skill"], name="facet_once"),
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.kind} {self.value}"
-
-
-class DownloadDay(models.Model):
-    """How often one version was downloaded on one day (UTC)."""
-
-    namespace = models.CharField(max_length=64)
-    skill = models.ForeignKey(SkillEntry, on_delete=models.CASCADE, related_name="download_days")
-    version = models.CharField(max_length=64)
-    day = models.DateField()
-    count = models.BigIntegerField(default=0)
-
-    class Meta:
-        constraints: ClassVar[list[models.BaseConstraint]] = [
-            models.UniqueConstraint(fields=["skill", "version", "day"], name="download_day_once"),
-        ]
-        indexes: ClassVar[list[models.Index]] = [
-            models.Index(fields=["namespace", "day", "skill"], name="download_recent"),
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.version} on {self.day}: {self.count}"
 
 
 class HistoryEvent(models.Model):

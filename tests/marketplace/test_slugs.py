@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import string
+from typing import Any
 
 import pytest
 from django.core.management import call_command
@@ -71,9 +72,8 @@ def misname(old: str, new: str) -> None:
     """Give a skill a slug that the rule does not have, as an older release or another tool may have written it."""
     row = SkillEntry.objects.get(key=f"skill:{old}")
     record = {**json.loads(row.value), "slug": new}
-    SkillEntry.objects.filter(pk=row.pk).write_row(
-        key=f"skill:{new}", value=json.dumps(record), **SkillEntry.project(record)
-    )
+    rows: Any = SkillEntry.objects.filter(pk=row.pk)
+    rows.write_row(key=f"skill:{new}", value=json.dumps(record), **SkillEntry.project(record))
 
 
 @pytest.mark.django_db
