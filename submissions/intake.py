@@ -24,7 +24,8 @@ from submissions.source.urls import RepositoryURL
 from submissions.sources import fetch, repository_url, scratch_folder
 from submissions.states import ACTIVE_STATES, LIVE_STATES, State
 from submissions.store import Submission, create_submission, read_submission, repeat, transition
-from submissions.tree_entries import below
+from submissions.tree_entries import below, odd_name
+from submissions.verification.findings import visible
 from vskill.environments import WorkerEnv
 from vskill.errors import VskillError
 from vskill.kv.errors import VersionConflict
@@ -102,6 +103,11 @@ def _within(path: str, folder: str) -> bool:
     return not folder or path == folder or path.startswith(f"{folder}/")
 
 
+def _showable(path: str) -> str:
+    # A folder of an odd name is never submitted, but it is listed, and its name may not even be a text.
+    return path if odd_name(path) is None else visible(path)
+
+
 async def discover(env: WorkerEnv, url: str) -> Discovery:
     """Fetch a repository and list the skills in it, those with problems too.
 
@@ -119,7 +125,9 @@ async def discover_repository(env: WorkerEnv, repository: RepositoryURL) -> Disc
         found: list[FoundSkill] = await find_skills(snapshot)
         wanted = [one for one in found if _within(one.path, repository.path)]
         skills = tuple(
-            DiscoveredSkill(one.path, one.name, one.description, one.problems, _source_digest(snapshot, one.path))
+            DiscoveredSkill(
+                _showable(one.path), one.name, one.description, one.problems, _source_digest(snapshot, one.path)
+            )
             for one in wanted
         )
         if not skills:

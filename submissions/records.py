@@ -74,6 +74,11 @@ class StuckReport:
     unreadable: tuple[str, ...] = ()
 
 
+def no_such_submission(submission_id: str) -> SubmissionNotFound:
+    """Return the error for an id that nothing has."""
+    return SubmissionNotFound(f"There is no submission {submission_id[:100]!r} here.")
+
+
 def submission_of(outcome: Outcome) -> Submission:
     """Return the submission that was read.
 
@@ -82,7 +87,7 @@ def submission_of(outcome: Outcome) -> Submission:
     """
     submission_id = outcome.key.removeprefix(SUBMISSION_PREFIX)
     if outcome.absent:
-        raise SubmissionNotFound(f"There is no submission {submission_id!r} here.")
+        raise no_such_submission(submission_id)
     malformed = outcome.status is Status.MALFORMED
     value = None if malformed else outcome.require()
     if not isinstance(value, dict) or value.get("state") not in State.__members__:

@@ -16,12 +16,15 @@ from submissions.records import (
     StuckSubmission,
     Submission,
     SubmissionNotFound,
+    no_such_submission,
     stuck_of,
     submission_of,
 )
 from submissions.states import STUCK_STATES, State, check_transition
 from vskill.environments import WorkerEnv
 from vskill.kv.clock import database_now, isoformat
+from vskill.kv.codec import is_storable
+from vskill.kv.errors import InvalidKey
 from vskill.kv.namespace import KVNamespace
 from vskill.kv.outcomes import ReadCounts, Status
 from vskill.kv.threads import readers
@@ -104,12 +107,19 @@ def create_submission(env: WorkerEnv, fields: Mapping[str, Any], *, actor: str, 
 
 def read_submission(env: WorkerEnv, submission_id: str) -> Submission:
     """Return one submission, read on the calling thread; raise ``SubmissionNotFound``."""
-    return submission_of(submission_namespace(env).get_sync(submission_key(submission_id)))
+    try:
+        return submission_of(submission_namespace(env).get_sync(submission_key(submission_id)))
+    except InvalidKey as error:
+        raise no_such_submission(submission_id) from error
 
 
 async def get_submission(env: WorkerEnv, submission_id: str) -> Submission:
     """Return one submission; raise ``SubmissionNotFound``."""
-    return submission_of(await submission_namespace(env).get(submission_key(submission_id)))
+    try:
+        return submission_of(await submission_namespace(env).get(submission_key(submission_id)))
+    except InvalidKey as error:
+        # What an address carries may be anything, also what no key can be.
+        raise no_such_submission(submission_id) from error
 
 
 def transition(
@@ -243,7 +253,8 @@ def get_submission_index(
     if wanted := sorted(states):
         rows = rows.filter(state__in=wanted)
     if repo_url:
-        rows = rows.filter(repo_url=repo_url)
+        # What no database can hold is the address of nothing; asked all the same, PostgreSQL answers with an error.
+        rows = rows.filter(repo_url=repo_url) if is_storable(repo_url) else rows.none()
     return list(rows.order_by("-submitted_at", "-id")[:limit])
 
 

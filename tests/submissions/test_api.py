@@ -115,8 +115,9 @@ async def test_a_missing_repository_is_answered_as_such(async_client: AsyncClien
     assert json.loads(response.content)["error"] == "repository_not_found"
 
 
-async def test_an_unknown_submission_is_404(async_client: AsyncClient) -> None:
-    response = await async_client.get(f"{SUBMISSIONS}/sub_{'0' * 32}")
+@pytest.mark.parametrize("submission_id", [f"sub_{'0' * 32}", "%00", "x" * 5000])
+async def test_an_unknown_submission_is_404(async_client: AsyncClient, submission_id: str) -> None:
+    response = await async_client.get(f"{SUBMISSIONS}/{submission_id}")
 
     assert response.status_code == 404
     assert response.json()["error"] == "submission_not_found"
@@ -127,6 +128,12 @@ async def test_an_address_with_a_password_never_comes_back(async_client: AsyncCl
 
     assert response.status_code == 400
     assert b"hunter2" not in response.content
+
+
+async def test_a_list_of_an_address_that_nobody_can_have_submitted_is_empty(async_client: AsyncClient) -> None:
+    response = await async_client.get(f"{SUBMISSIONS}?repoUrl=a%00b")
+
+    assert (response.status_code, response.json()) == (200, {"items": []})
 
 
 async def test_the_newest_submissions_are_listed(async_client: AsyncClient, tmp_path: Path) -> None:

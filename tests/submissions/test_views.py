@@ -11,6 +11,7 @@ from django.test import AsyncClient
 from submissions.models import QueueMessage, SubmissionEntry
 from submissions.queue.pause import pause
 from submissions.store import get_submission
+from tests.git_factory import skill_md
 from tests.submissions.front_door import EVIL, drain, repository, skills, submitted, submitted_one
 from vskill.environments import WorkerEnv
 from vskill.heartbeat import heartbeat
@@ -157,8 +158,26 @@ async def test_the_queue_counts_what_is_there_and_says_when_it_stands_still(
     assert "one" in paused
 
 
-async def test_an_unknown_submission_is_404(async_client: AsyncClient) -> None:
-    assert (await async_client.get("/submissions/sub_nothing")).status_code == 404
+@pytest.mark.parametrize("submission_id", ["sub_nothing", "%00", "a%00b", "%ED%A0%80", "x" * 5000])
+async def test_an_unknown_submission_is_404(async_client: AsyncClient, submission_id: str) -> None:
+    assert (await async_client.get(f"/submissions/{submission_id}")).status_code == 404
+
+
+async def test_a_repository_that_nobody_can_have_submitted_has_no_queue(async_client: AsyncClient) -> None:
+    assert (await async_client.get("/queue?repository=%00")).status_code == 200
+
+
+async def test_a_folder_whose_name_is_no_text_is_listed_with_its_problem(
+    async_client: AsyncClient, tmp_path: Path
+) -> None:
+    files = {"\udce9t\x1b[31m/SKILL.md": skill_md("summer"), **skills("one")}
+
+    listed = await async_client.post("/submit", {"repository_url": repository(tmp_path, files)})
+
+    assert listed.status_code == 200
+    page = listed.content.decode()
+    assert r"\u{dce9}t\u{1b}[31m" in page
+    assert page.count(" disabled>") == 1
 
 
 async def test_pages_answer_head_and_refuse_other_methods(async_client: AsyncClient) -> None:
