@@ -27,8 +27,9 @@ from submissions.intake import (
 from submissions.models import SubmissionEntry
 from submissions.presentation import GROUP_LABELS, entry_path, listed, skill_path, submission_page
 from submissions.queue.pause import get_pause
+from submissions.source.errors import SourceError
 from submissions.states import ACTIVE_STATES, STATES, Group, State
-from submissions.store import SubmissionNotFound, count_states, get_submission, get_submission_index
+from submissions.store import SubmissionNotFound, count_states, get_submission, get_submission_index, recently_decided
 from vskill.environments import WorkerEnv
 from vskill.errors import VskillError
 from vskill.heartbeat import living
@@ -54,7 +55,11 @@ async def submit(request: HttpRequest) -> HttpResponse:
         discovery = await discover(env, form.cleaned_data["repository_url"])
     except VskillError as error:
         form.add_error("repository_url", str(error))
-        return render(request, "submissions/submit.html", {"form": form}, status=422)
+        later = isinstance(error, SourceError) and error.transient
+        response = render(request, "submissions/submit.html", {"form": form}, status=503 if later else 422)
+        if later:
+            response["Retry-After"] = "10"
+        return response
     return await _choices(request, env, discovery, form)
 
 
@@ -154,7 +159,7 @@ async def queue(request: HttpRequest) -> HttpResponse:
     renews itself."""
     env = require_worker_env()
     repository = request.GET.get("repository", "")
-    states, entries = await readers.run(_queue_rows, env, repository)
+    states, entries, decided = await readers.run(_queue_rows, env, repository)
     counts = dict.fromkeys(GROUP_LABELS, 0)
     for state, count in states.items():
         counts[STATES[state].group] += count
@@ -169,6 +174,7 @@ async def queue(request: HttpRequest) -> HttpResponse:
             ],
             "as_of": timezone.now(),
             "waiting": [listed(entry) for entry in entries],
+            "decided": [listed(entry) for entry in decided],
             "repository": repository,
             "paused": {"until": pause.until, "reason": pause.why} if pause is not None else None,
             "stale_consumer": not await living(env, "consumer"),
@@ -178,8 +184,10 @@ async def queue(request: HttpRequest) -> HttpResponse:
     return response
 
 
-def _queue_rows(env: WorkerEnv, repository: str) -> tuple[dict[State, int], list[SubmissionEntry]]:
+def _queue_rows(
+    env: WorkerEnv, repository: str
+) -> tuple[dict[State, int], list[SubmissionEntry], list[SubmissionEntry]]:
     if repository:
-        return count_states(env), get_submission_index(env, repo_url=repository, limit=MAX_PICKED)
-    waiting = get_submission_index(env, states=ACTIVE_STATES, limit=100)
-    return count_states(env), list(reversed(waiting))
+        return count_states(env), get_submission_index(env, repo_url=repository, limit=MAX_PICKED), []
+    waiting = get_submission_index(env, states=ACTIVE_STATES, limit=100, oldest_first=True)
+    return count_states(env), waiting, recently_decided(env)

@@ -20,7 +20,7 @@ from submissions.models import SubmissionTransition
 from submissions.states import FINAL_STATES
 from tests.end_to_end.big_file import make_repository_with_big_file
 from tests.end_to_end.journey import Visitor, address_of, consume, get_json, stored, submit_by_api
-from tests.git_factory import make_repository, skill_md
+from tests.git_factory import git, make_repository, skill_md
 from vskill.environments import WorkerEnv
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -53,8 +53,7 @@ async def ends_well(env: WorkerEnv) -> dict[str, str]:
     assert len(walked) == len(after.submissions)
     published = [path for path, state in after.submissions if state == "PUBLISHED"]
     assert await SkillVersion.objects.acount() == await SkillEntry.objects.acount() == len(published)
-    work = Path(configured.DATA_DIR) / "work"
-    assert (list(work.iterdir()) if work.exists() else []) == []
+    assert list((Path(configured.DATA_DIR) / "work").glob("*")) == []
     return after.ends
 
 
@@ -121,6 +120,18 @@ async def test_a_bad_address_is_answered_and_nothing_is_stored(
     for told in (told_by_api, told_by_form):
         assert words in told
         assert "secret-token" not in told
+    assert await ends_well(env) == {}
+
+
+async def test_a_repository_that_cannot_be_read_now_may_be_tried_later(env: WorkerEnv, tmp_path: Path) -> None:
+    repository = make_repository(tmp_path / "skills.git", {f"{GOOD}/SKILL.md": skill_md()})
+    # A host whose disk has lost the tree of the newest commit.
+    tree = git(repository, "rev-parse", "main^{tree}").decode().strip()
+    (repository / "objects" / tree[:2] / tree[2:]).unlink()
+    by_api, told_by_api = await answer_of_api(address_of(repository))
+    by_form, told_by_form = await answer_of_form(address_of(repository))
+    assert (by_api, by_form) == (503, 503)
+    assert told_by_api in told_by_form
     assert await ends_well(env) == {}
 
 
