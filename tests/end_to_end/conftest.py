@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from pytest_django import Settings
+
+
+@pytest.fixture(autouse=True)
+def data_dir(settings: Settings, tmp_path: Path) -> Path:
+    """Give each test a data directory of its own, so that what is left in it was left by this test."""
+    settings.DATA_DIR = tmp_path / "data-directory"
+    settings.DATA_DIR.mkdir()
+    return tmp_path / "data-directory"
 
 
 @pytest.fixture(autouse=True)

@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.conf import settings
 from django.core.management import CommandError, call_command
 from django.test import Client
 from pytest_django import Settings
 
-from submissions.demo_repository import CONTENT, build_demo_repository, demo_path
+from submissions.demo_repository import CONTENT, build_demo_repository
 from tests.git_factory import git, make_repository, skill_md
 
 GOOD = {"colour-contrast", "csv-tidy", "link-check", "meeting-minutes", "release-notes", "sql-review", "诗词赏析"}
-
-
-@pytest.fixture(autouse=True)
-def _no_demo_left() -> None:
-    shutil.rmtree(demo_path(Path(settings.DATA_DIR)), ignore_errors=True)
 
 
 def load(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[dict[str, Any]]:
