@@ -1,0 +1,68 @@
+"""Measure: ``python -m tests.bench [--entries N ...] [--database NAME ...] [--rounds N] [--strict]``.
+
+Prints a table and writes build/bench.json. Each database is made for this run and deleted after it; the data of an
+instance in this folder is not touched. The exit code is 0 when everything could be measured, and with ``--strict`` 1
+when a bar was missed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from tests.bench.rows import Row, from_json, table, write
+from tests.services.postgres import PostgresUnavailable, postgres_server
+
+OUTPUT = Path("build") / "bench.json"
+DATABASES = ("sqlite", "postgres")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
+    parser.add_argument("--entries", type=int, nargs="+", default=[10_000, 100_000])
+    parser.add_argument("--database", choices=DATABASES, nargs="+", default=list(DATABASES))
+    parser.add_argument("--rounds", type=int, default=3, help="how often each measurement is repeated; the best counts")
+    parser.add_argument("--strict", action="store_true", help="exit with 1 when a bar was missed")
+    options = parser.parse_args(arguments)
+    rows: list[Row] = []
+    for database in options.database:
+        try:
+            for entries in options.entries:
+                rows += measure(database, entries, options.rounds)
+        except PostgresUnavailable as reason:
+            print(f"{database}: not measured, {reason}", file=sys.stderr, flush=True)
+    write(rows, OUTPUT)
+    print(table(rows))
+    print(f"\n{len(rows)} rows, also in {OUTPUT}; {sum(row.holds is False for row in rows)} bars were missed")
+    return 1 if options.strict and any(row.holds is False for row in rows) else 0
+
+
+def measure(database: str, entries: int, rounds: int) -> list[Row]:
+    """Measure the KV layer on a database made for it, in a process of its own, and return the rows."""
+    print(f"{database}, {entries} entries ...", file=sys.stderr, flush=True)
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="vskill-bench-")))
+        address = f"sqlite:///{folder / 'vskill.sqlite3'}"
+        if database == "postgres":
+            address = stack.enter_context(postgres_server())
+        environment = {
+            **os.environ,
+            "DATABASE_URL": address,
+            "DJANGO_SETTINGS_MODULE": "vskill.settings",
+            "VSKILL_DATA_DIR": str(folder),
+            "VSKILL_LOG_LEVEL": "WARNING",
+        }
+        command = [sys.executable, "-m", "tests.bench.kv", database, str(entries), str(rounds)]
+        done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+    return from_json(json.loads(done.stdout))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

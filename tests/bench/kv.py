@@ -1,0 +1,239 @@
+"""Measure the KV layer on the database of ``DATABASE_URL``; ``tests.bench`` starts this in a process of its own.
+
+Each figure is a ratio of two times of this run, the best of several rounds each, taken in turn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import django
+
+if __name__ == "__main__":
+    django.setup()
+
+from django.db import connection
+
+from submissions.models import SUBMISSION_PREFIX, SubmissionEntry
+from submissions.states import STUCK_THRESHOLD
+from submissions.store import get_stuck_submissions
+from tests.bench.rows import Row, at_least, at_most, to_json
+from tests.bench.store import STUCK, fill
+from tests.kv.database_layer import Execute, around_each_statement
+from vskill.environments import WorkerEnv, get_environment
+from vskill.kv.codec import decode, prefix_end
+from vskill.kv.namespace import KVNamespace
+from vskill.kv.reader import decode_row
+from vskill.kv.statements import statements
+from vskill.kv.threads import readers
+
+WINDOW = 2000
+DELAY = 0.005
+# aget is so slow that a part of the keys must do; its time is linear in their number.
+AGET_SAMPLE = 2000
+MEGABYTE = 1024 * 1024
+
+
+def range_select() -> int:
+    """Read and parse all entries by one range select, as plainly as it can be written; return how many."""
+    wording = statements(SubmissionEntry, connection.vendor)
+    columns = wording.read_keys.split(" FROM ")[0].removeprefix("SELECT ")
+    sql = f"SELECT {columns} FROM {SubmissionEntry._meta.db_table} WHERE namespace = %s AND key >= %s AND key < %s ORDER BY key"  # noqa: S608, E501 - our own names
+    count = 0
+    with connection.cursor() as cursor:
+        cursor.execute(sql, ["default", SUBMISSION_PREFIX, prefix_end(SUBMISSION_PREFIX)])
+        while rows := cursor.fetchmany(500):
+            count += sum(decode_row(row).found for row in rows)
+    return count
+
+
+async def get_by_callers(namespace: KVNamespace, keys: Sequence[str]) -> int:
+    """Read each key by a ``get()`` of its own, from as many callers at once as the window is wide."""
+    upcoming = iter(keys)
+
+    async def caller() -> int:
+        found = 0
+        for key in upcoming:
+            found += (await namespace.get(key)).found
+        return found
+
+    return sum(await asyncio.gather(*(caller() for _ in range(WINDOW))))
+
+
+async def get_many(namespace: KVNamespace, keys: Sequence[str], window: int = WINDOW) -> int:
+    """Read all keys as a stream."""
+    found = 0
+    async for outcome in namespace.get_many(keys, window=window):
+        found += outcome.found
+    return found
+
+
+async def gathered_aget(keys: Sequence[str]) -> int:
+    """Read each key by the ORM's own asynchronous way."""
+    rows = SubmissionEntry.objects
+
+    async def one(key: str) -> Any:
+        return decode((await rows.aget(namespace="default", key=key)).value)
+
+    return len(await asyncio.gather(*(one(key) for key in keys)))
+
+
+@contextmanager
+def slow_selects() -> Iterator[None]:
+    """Add five milliseconds to each select of the reader threads, within the database layer."""
+
+    def delayed(execute: Execute, sql: str, params: Any, many: bool, context: dict[str, Any]) -> Any:
+        if sql.startswith("SELECT"):
+            time.sleep(DELAY)
+        return execute(sql, params, many, context)
+
+    with around_each_statement(delayed):
+        yield
+
+
+class Bench:
+    """The measurements on one store."""
+
+    def __init__(self, database: str, keys: list[str], rounds: int) -> None:
+        self.area = f"kv, {database}, {len(keys)} entries"
+        self.keys = keys
+        self.rounds = rounds
+        self.env: WorkerEnv = get_environment("default")
+        self.namespace = KVNamespace(SubmissionEntry, self.env)
+
+    def best(self, *ways: Callable[[], Awaitable[int]], expected: int | None = None) -> list[float]:
+        """Return the best time of each way, taken in turn, after a first round that counts for nothing."""
+        best = [float("inf")] * len(ways)
+        for round_number in range(self.rounds + 1):
+            for position, way in enumerate(ways):
+                seconds, found = asyncio.run(self._timed(way))
+                assert found == (len(self.keys) if expected is None else expected), found
+                if round_number:
+                    best[position] = min(best[position], seconds)
+        return best
+
+    async def _timed(self, way: Callable[[], Awaitable[int]]) -> tuple[float, int]:
+        started = time.perf_counter()
+        found = await way()
+        return time.perf_counter() - started, found
+
+    async def _range(self) -> int:
+        return await readers.run(range_select)
+
+    def memory(self) -> list[Row]:
+        """Measure how far memory grows while all keys are read as a stream; first, before anything else has grown."""
+        asyncio.run(get_many(self.namespace, self.keys[:WINDOW]))
+        # The kernel then counts the peak anew.
+        Path("/proc/self/clear_refs").write_text("5")
+        before = _status("VmRSS")
+        asyncio.run(get_many(self.namespace, self.keys))
+        return [at_most(self.area, "get_many: growth of memory", (_status("VmHWM") - before) / MEGABYTE, 100, "MB")]
+
+    def reads(self) -> list[Row]:
+        """Measure reading every key, against one range select and against gathered ``aget``."""
+        ranged, by_get, by_many = self.best(
+            self._range,
+            lambda: get_by_callers(self.namespace, self.keys),
+            lambda: get_many(self.namespace, self.keys),
+        )
+        sample = self.keys[:: max(1, len(self.keys) // AGET_SAMPLE)][:AGET_SAMPLE]
+        rounds, self.rounds = self.rounds, 1
+        [by_aget] = self.best(lambda: gathered_aget(sample), expected=len(sample))
+        self.rounds = rounds
+        a_key = [by_aget / len(sample), by_get / len(self.keys)]
+        return [
+            Row(self.area, "one range select", ranged * 1000, "ms"),
+            Row(self.area, "get() by 2,000 callers", by_get * 1000, "ms"),
+            at_most(self.area, "get() against the range select", by_get / ranged, 4),
+            at_least(self.area, "get() faster than gathered aget", a_key[0] / a_key[1], 12),
+            at_most(self.area, "get_many against the range select", by_many / ranged, 1.5),
+        ]
+
+    def stuck(self) -> list[Row]:
+        """Measure the search for stuck submissions, by scan and by index."""
+
+        async def search(using: str) -> int:
+            report = await get_stuck_submissions(self.env, older_than=STUCK_THRESHOLD, using=using)
+            assert len(report.stuck) == STUCK
+            return report.counts.read
+
+        ranged, scan = self.best(self._range, lambda: search("scan"))
+        rounds, self.rounds = self.rounds, self.rounds * 5
+        [index] = self.best(lambda: search("index"), expected=STUCK)
+        self.rounds = rounds
+        return [
+            at_most(self.area, "stuck scan against the range select", scan / ranged, 1.5),
+            at_most(self.area, "stuck by index", index * 1000, 10, "ms"),
+        ]
+
+    def round_trips(self) -> list[Row]:
+        """Measure what reading chunks at once is worth when each select takes five milliseconds longer."""
+        keys = self.keys[:10_000]
+        rows = []
+        for name, context in (("with 5 ms added", slow_selects()), ("without", nullcontext())):
+            with context:
+                one_by_one, at_once = self.best(
+                    lambda: get_many(self.namespace, keys, window=500),
+                    lambda: get_many(self.namespace, keys),
+                    expected=len(keys),
+                )
+            title = f"10,000 keys {name}: chunks at once faster than one by one"
+            ratio = one_by_one / at_once
+            rows.append(
+                at_least(self.area, title, ratio, 3) if name != "without" else Row(self.area, title, ratio, "x")
+            )
+        return rows
+
+    def listing(self) -> list[Row]:
+        """Measure listing by pages of a thousand: the last page against the first, and a half against the whole."""
+
+        async def pages() -> AsyncIterator[float]:
+            cursor: str | None = None
+            while True:
+                started = time.perf_counter()
+                page = await self.namespace.list(SUBMISSION_PREFIX, cursor=cursor)
+                yield time.perf_counter() - started
+                if page.list_complete:
+                    return
+                cursor = page.cursor
+
+        async def listed() -> list[float]:
+            return [seconds async for seconds in pages()]
+
+        rounds = [asyncio.run(listed()) for _ in range(self.rounds * 2 + 1)][1:]
+        best = [min(page) for page in zip(*rounds, strict=True)]
+        tenth = max(1, len(best) // 10)
+        # The mean of a few pages at either end, each at its best: a single page takes about as long as a hiccup.
+        first, last = sum(best[:tenth]) / tenth, sum(best[-tenth:]) / tenth
+        halves = sum(best) / (2 * sum(best[: len(best) // 2]))
+        return [
+            Row(self.area, "list: a page of 1,000 keys", sum(best) / len(best) * 1000, "ms"),
+            at_most(self.area, "list: last page against the first", last / first, 1.5),
+            at_most(self.area, "list: the whole against twice its first half (linear is 1)", halves, 1.25),
+        ]
+
+
+def _status(name: str) -> int:
+    """Return a figure of this process's memory, in bytes."""
+    line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(name))
+    return int(line.split()[1]) * 1024
+
+
+def main(database: str, entries: int, rounds: int) -> list[Row]:
+    bench = Bench(database, fill(entries), rounds)
+    connection.close()
+    rows = [*bench.memory(), *bench.reads(), *bench.stuck(), *bench.round_trips(), *bench.listing()]
+    readers.close()
+    return rows
+
+
+if __name__ == "__main__":
+    measured = main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
+    print(json.dumps(to_json(measured)))
