@@ -15,7 +15,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint format bench clean venv venv-dev clients tools-seen
+.PHONY: help run test lint format bench screenshots clean venv venv-dev clients tools-seen
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
@@ -38,6 +38,9 @@ format: venv-dev ## put the code into its one shape
 
 bench: venv-dev ## measure; prints a table and writes build/bench.json (ARGS)
 	@exec $(BIN)/python -m tests.bench $(ARGS)
+
+screenshots: venv-dev ## take the pictures of docs/screenshots from the running product (needs chromium)
+	@exec $(BIN)/python -m tests.browser.screenshots
 
 clean: ## delete what the tools made; the data of an instance stays
 	rm -rf .venv build .mypy_cache .ruff_cache .pytest_cache .hypothesis $(CLIENTS)/node_modules

@@ -20,7 +20,7 @@ from submissions.records import (
     stuck_of,
     submission_of,
 )
-from submissions.states import STUCK_STATES, State, check_transition
+from submissions.states import FINAL_STATES, STUCK_STATES, State, check_transition
 from vskill.environments import WorkerEnv
 from vskill.kv.clock import database_now, isoformat
 from vskill.kv.codec import is_storable
@@ -246,16 +246,35 @@ async def get_stuck_submissions(
 
 
 def get_submission_index(
-    env: WorkerEnv, *, states: Iterable[State] = (), repo_url: str = "", limit: int = INDEX_PAGE
+    env: WorkerEnv,
+    *,
+    states: Iterable[State] = (),
+    repo_url: str = "",
+    limit: int = INDEX_PAGE,
+    oldest_first: bool = False,
 ) -> list[SubmissionEntry]:
-    """Return the newest submissions by their indexed columns: a query, never a stored list that could go stale."""
+    """Return the newest submissions, or the oldest, by indexed columns: a query, never a list that could go stale."""
     rows = SubmissionEntry.objects.using(env.database).live().filter(namespace=env.name, state__gt="")
     if wanted := sorted(states):
         rows = rows.filter(state__in=wanted)
     if repo_url:
         # What no database can hold is the address of nothing; asked all the same, PostgreSQL answers with an error.
         rows = rows.filter(repo_url=repo_url) if is_storable(repo_url) else rows.none()
-    return list(rows.order_by("-submitted_at", "-id")[:limit])
+    order = ("submitted_at", "id") if oldest_first else ("-submitted_at", "-id")
+    return list(rows.order_by(*order)[:limit])
+
+
+def recently_decided(env: WorkerEnv, *, limit: int = 10) -> list[SubmissionEntry]:
+    """Return the submissions that ended last, the latest first, by the end of the history."""
+    steps = SubmissionTransition.objects.using(env.database).filter(
+        namespace=env.name, to_state__in=sorted(FINAL_STATES)
+    )
+    ids = dict.fromkeys(steps.order_by("-id").values_list("submission_id", flat=True)[: 2 * limit])
+    rows = SubmissionEntry.objects.using(env.database).live().filter(namespace=env.name)
+    found = {entry.submission_id: entry for entry in rows.filter(key__in=[submission_key(one) for one in ids])}
+    # One that went back into the queue since has ended before, but is not decided now.
+    ended = [found[one] for one in ids if one in found and found[one].state in FINAL_STATES]
+    return ended[:limit]
 
 
 def count_states(env: WorkerEnv) -> dict[State, int]:

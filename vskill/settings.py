@@ -8,6 +8,8 @@ from pathlib import Path
 
 import environ
 
+from vskill import __version__
+
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.Env()
 environ.Env.read_env(BASE_DIR / ".env", overwrite=False)
@@ -37,6 +39,9 @@ HOST = env.str("HOST", default="127.0.0.1")
 _ANY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104 - compared with, never bound
 PORT = env.int("PORT", default=8000)
 DEMO = env.bool("DEMO", default=True)
+
+VSKILL_VERSION = __version__
+VSKILL_SOURCE_URL = env.str("VSKILL_SOURCE_URL", default="")
 
 SECRET_KEY = env.str("VSKILL_SECRET_KEY", default="") or _kept_secret(DATA_DIR / "secret_key")
 DEBUG = env.bool("VSKILL_DEBUG", default=False)

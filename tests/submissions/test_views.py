@@ -184,3 +184,18 @@ async def test_pages_answer_head_and_refuse_other_methods(async_client: AsyncCli
     assert (await async_client.head("/queue")).status_code == 200
     assert (await async_client.delete("/queue")).status_code == 405
     assert (await async_client.put("/submit")).status_code == 405
+
+
+async def test_what_was_decided_last_is_shown_and_what_waits_longest_comes_first(
+    async_client: AsyncClient, env: WorkerEnv, tmp_path: Path
+) -> None:
+    await submitted(env, repository(tmp_path, skills("first-one"), "a"))
+    await drain(env)
+    await submitted(env, repository(tmp_path, skills("second-one"), "b"))
+    await submitted(env, repository(tmp_path, skills("third-one"), "c"))
+    page = (await async_client.get("/queue")).content.decode()
+    waiting, decided = page.split("Decided last")
+
+    assert "first-one" in decided
+    assert "first-one" not in waiting
+    assert waiting.index("second-one") < waiting.index("third-one")
