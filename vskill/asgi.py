@@ -6,6 +6,8 @@ import os
 
 from django.core.asgi import get_asgi_application
 
+from vskill.request_limits import LimitBodies
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "vskill.settings")
 
-application = get_asgi_application()
+application = LimitBodies(get_asgi_application())

@@ -1,0 +1,108 @@
+"""No body of a request is taken beyond what any form of ours can need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pytest
+from django.core.asgi import get_asgi_application
+
+from vskill.request_limits import LimitBodies, Receive, Scope, Send
+
+Message = Mapping[str, Any]
+
+
+class Client:
+    """Sends a body part by part, and counts how many parts were taken."""
+
+    def __init__(self, parts: Iterable[bytes]) -> None:
+        self.parts = list(parts)
+        self.taken = 0
+        self.answer: list[Message] = []
+
+    async def receive(self) -> Message:
+        self.taken += 1
+        return {
+            "type": "http.request",
+            "body": self.parts[self.taken - 1],
+            "more_body": self.taken < len(self.parts),
+        }
+
+    async def send(self, message: Message) -> None:
+        self.answer.append(message)
+
+    @property
+    def status(self) -> int:
+        return int(self.answer[0]["status"])
+
+
+def scope(*headers: tuple[bytes, bytes], kind: str = "http") -> dict[str, Any]:
+    return {
+        "type": kind,
+        "asgi": {"version": "3.0"},
+        "method": "POST",
+        "path": "/nothing-here",
+        "query_string": b"",
+        "headers": [(b"host", b"127.0.0.1"), *headers],
+    }
+
+
+async def reads_all(_scope: Scope, receive: Receive, send: Send) -> None:
+    size = 0
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return
+        size += len(message["body"])
+        if not message["more_body"]:
+            break
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": str(size).encode()})
+
+
+async def test_a_body_within_the_limit_arrives_whole() -> None:
+    client = Client([b"x" * 60, b"x" * 40])
+
+    await LimitBodies(reads_all, limit=100)(scope(), client.receive, client.send)
+
+    assert (client.status, client.answer[1]["body"]) == (200, b"100")
+
+
+@pytest.mark.parametrize("length", [b"101", b"9" * 30, b"-1", b"many"])
+async def test_a_body_announced_too_long_is_refused_unread(length: bytes) -> None:
+    client = Client([b"x"])
+
+    await LimitBodies(reads_all, limit=100)(scope((b"content-length", length)), client.receive, client.send)
+
+    assert (client.status, client.taken) == (413, 0)
+
+
+async def test_an_endless_body_is_taken_no_further_than_the_limit() -> None:
+    client = Client([b"x" * 60] * 1000)
+
+    await LimitBodies(reads_all, limit=100)(scope(), client.receive, client.send)
+
+    assert (client.status, client.taken) == (413, 2)
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_the_framework_lets_go_of_a_body_over_the_limit() -> None:
+    client = Client([b"x" * 60] * 1000)
+
+    await LimitBodies(get_asgi_application(), limit=100)(scope(), client.receive, client.send)
+
+    assert client.status == 413
+    assert client.taken < 10
+
+
+async def test_what_is_no_request_is_passed_on() -> None:
+    seen: list[str] = []
+
+    async def note(given: Scope, _receive: Receive, _send: Send) -> None:
+        seen.append(given["type"])
+
+    client = Client([])
+    await LimitBodies(note)(scope(kind="lifespan"), client.receive, client.send)
+
+    assert seen == ["lifespan"]
