@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from submissions.child_processes import ChildLimits, ChildOutcome, ChildResult
 from submissions.source.errors import (
@@ -24,6 +24,7 @@ from submissions.source.errors import (
 from submissions.source.git_errors import explain_failure
 from submissions.source.git_process import GitSandbox, fetch_configuration, open_sandbox
 from submissions.source.hosts import normalise_host, resolve_public
+from submissions.source.local import own_git_directory
 from submissions.source.urls import RepositoryURL, SourcePolicy, resolve_below
 from submissions.tree_entries import TreeEntry
 
@@ -92,7 +93,8 @@ async def _fetch(
     repository: RepositoryURL, directory: Path, policy: SourcePolicy, limits: FetchLimits, commit_sha: str | None
 ) -> GitSandbox:
     failure: SourceError | None = None
-    for url in _addresses_to_try(repository, policy):
+    # In a thread, because the folder of a local repository is looked through.
+    for url in await asyncio.to_thread(lambda: list(_addresses_to_try(repository, policy))):
         configuration = await _configuration(url, policy, limits)
         sandbox = await open_sandbox(directory, configuration=configuration)
         wanted = commit_sha or repository.ref or "HEAD"
@@ -104,6 +106,8 @@ async def _fetch(
             "--no-recurse-submodules",
             "--no-auto-maintenance",
             "--no-write-fetch-head",
+            # Exactly the folder that was checked, and no other spelling of it; only a local fetch starts this.
+            "--upload-pack=git-upload-pack --strict",
             "--",
             url,
             f"+{wanted}:{_HEAD}",
@@ -118,7 +122,10 @@ async def _fetch(
         if not isinstance(error, RepositoryNotFound | RepositoryMoved):
             raise error
         failure = failure or error
-    raise failure or RepositoryNotFound("There is no such folder, or it holds no git repository.")
+    raise failure or RepositoryNotFound(
+        "There is no such folder, or it holds no git repository of its own: one with links, alternates or a pointer to "
+        "another folder is not fetched."
+    )
 
 
 def _addresses_to_try(repository: RepositoryURL, policy: SourcePolicy) -> Iterator[str]:
@@ -140,14 +147,16 @@ def _addresses_to_try(repository: RepositoryURL, policy: SourcePolicy) -> Iterat
     for candidate in candidates:
         # Resolved again: a link may have been put there since the address was accepted.
         path = Path(unquote(urlsplit(candidate).path)).resolve()
-        if path.is_dir() and (path in mirrors or resolve_below(str(path), (*policy.file_roots, *mirrors))):
-            yield f"file://{path}"
+        allowed = path in mirrors or resolve_below(str(path), (*policy.file_roots, *mirrors))
+        git_dir = own_git_directory(path) if allowed and path.is_dir() else None
+        if git_dir is not None:
+            yield f"file://{quote(str(git_dir))}"
 
 
 async def _configuration(url: str, policy: SourcePolicy, limits: FetchLimits) -> list[tuple[str, str]]:
     parts = urlsplit(url)
     if parts.scheme == "file":
-        return fetch_configuration(resolve="", safe_directory=parts.path, ca_file=None)
+        return fetch_configuration(resolve="", safe_directory=unquote(parts.path), ca_file=None)
     host, port = parts.hostname or "", parts.port or 443
     if parts.scheme != "https" or normalise_host(f"[{host}]" if ":" in host else host) != host:
         raise HostNotAllowed("Repositories are fetched over https only, from a plain host name.")
