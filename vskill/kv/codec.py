@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any, Final
 
 from vskill.kv.errors import InvalidKey, InvalidValue
@@ -51,11 +52,16 @@ def _refuse_constant(name: str) -> Any:
 
 
 _decoder: Final = json.JSONDecoder(parse_constant=_refuse_constant)
+_scan: Final[Callable[[str, int], tuple[Any, int]]] = _decoder.scan_once  # type: ignore[attr-defined]  # the stubs lack it
 
 
 def decode(text: str) -> Any:
     """Return the value of a JSON text; raise ``ValueError`` for one that is not (the reader calls it malformed)."""
     try:
+        # What encode() wrote has no space around it, so the decoder's search for some is left for other texts.
+        value, end = _scan(text, 0)
+        return value if end == len(text) else _decoder.decode(text)
+    except StopIteration:
         return _decoder.decode(text)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error

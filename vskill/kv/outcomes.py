@@ -22,7 +22,8 @@ class Status(StrEnum):
     TIMED_OUT = "timed_out"
 
 
-@dataclass(frozen=True, slots=True)
+# Not frozen: that costs more than the rest of making one, a hundred thousand times a scan.
+@dataclass(slots=True)
 class Outcome:
     """The end of one read.
 
