@@ -53,6 +53,7 @@ class SkillTotal(Engine):
             report: Mapping[str, Any] = document["report"]
             findings = [finding for item in report["findings"] for finding in _findings(item)]
             unread = [_unread(note) for note in document["unread"]]
+            findings += [_set_aside(note) for note in document["set_aside"]]
             capabilities = tuple(sorted(str(name) for name in report["capabilities"]))
             blocked = document["decision"] == "block"
             reasons = tuple(visible(str(reason), 300) for reason in document["reasons"])
@@ -103,5 +104,20 @@ def _unread(note: Mapping[str, Any]) -> Finding:
         line=note["line"] if isinstance(note["line"], int) else None,
         why=str(note["reason"]),
         advice="A person has to look at this part, because no engine did.",
+        engine=SkillTotal.name,
+    )
+
+
+def _set_aside(note: Mapping[str, Any]) -> Finding:
+    """Return a risk that stands among documents, tests or examples: it holds nothing, and it is not "nothing found"."""
+    return Finding(
+        rule_id="set-aside",
+        severity=Severity.LOW,
+        kind=FindingKind.RISK,
+        title=str(note["title"]),
+        file=str(note["file"] or ""),
+        line=note["line"] if isinstance(note["line"], int) else None,
+        why=str(note["reason"]),
+        advice="Look whether the skill ever tells an agent to run or follow this.",
         engine=SkillTotal.name,
     )

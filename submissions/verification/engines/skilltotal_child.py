@@ -11,15 +11,31 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from skilltotal import __version__
 from skilltotal.collector import detect_component
 from skilltotal.engine import analyze_directory
+from skilltotal.file_index import FileIndex
 from skilltotal.guard import evaluate
-from skilltotal.models import SKIPPED_FOLDERS, UNANALYZED_TITLES
+from skilltotal.models import SKIPPED_FOLDERS, UNANALYZED_TITLES, ThreatClass
+from skilltotal.rules import get_rules
+
+# Falls back to matching lines, which a payload in the file can be written around, and calls that no gap itself.
+_TOO_DEEP = "Python file too deeply nested to analyze"
+_UNREAD_TITLES = UNANALYZED_TITLES | {SKIPPED_FOLDERS, _TOO_DEEP}
+# Pictures, fonts, sound and documents by their first bytes: nobody expects a reader of code to read these.
+_MEDIA = re.compile(
+    rb"\x89PNG\r\n\x1a\n|\xff\xd8\xff|GIF8[79]a|RIFF....(?:WEBP|WAVE|AVI )|\x00\x00\x01\x00|%PDF-|wOFF|wOF2"
+    rb"|\x00\x01\x00\x00|OTTO|ttcf|ID3|OggS|fLaC|....ftyp|\x1aE\xdf\xa3|PK\x03\x04",
+    re.DOTALL,
+)
+_MATCHED_ONLY = re.compile(r"(ST-[A-Z0-9-]+) matched only in ")
 
 
 def main() -> None:
@@ -31,16 +47,50 @@ def main() -> None:
     component = replace(detect_component(root, source="skill"), source="skill")
     report = analyze_directory(root, component, inline_ignores=False).to_dict()
     decision = evaluate(report)
-    unread_titles = UNANALYZED_TITLES | {SKIPPED_FOLDERS}
     document = {
         "version": __version__,
         "report": {key: report[key] for key in ("findings", "capabilities", "verdict", "risk_score", "risk_level")},
         "decision": "allow" if decision.allow else "block",
         "reasons": decision.reasons,
-        "unread": [note for note in report["needs_review"] if note["title"] in unread_titles],
+        "unread": [
+            *(note for note in report["needs_review"] if note["title"] in _UNREAD_TITLES),
+            *_silently_unread(root),
+        ],
+        "set_aside": [note for note in report["needs_review"] if _is_set_aside(note)],
     }
     with answer:
         json.dump(document, answer, ensure_ascii=True)
 
+
+def _silently_unread(root: Path) -> Iterator[dict[str, Any]]:
+    """Yield a note for each file that was passed over without a word: in a cache folder, or taken for a binary."""
+    index = FileIndex.build(root)
+    spoken_of = {file.relpath for file in index.files} | {*index.minified, *index.large, *index.compiled}
+    for path in sorted(one for one in root.rglob("*") if one.is_file()):
+        name = path.relative_to(root).as_posix()
+        if name in spoken_of or name.endswith(".map"):
+            continue
+        with path.open("rb") as file:
+            head = file.read(16)
+        in_skipped_folder = any(name.startswith(f"{folder}/") for folder, _kind in index.skipped_dirs)
+        if in_skipped_folder or (head and _MEDIA.match(head) is None):
+            yield {
+                "title": "File not analyzed",
+                "reason": "It lies in a folder that is passed over, or is neither text nor a known kind of media.",
+                "file": name,
+                "line": None,
+            }
+
+
+def _is_set_aside(note: Mapping[str, Any]) -> bool:
+    """Tell whether a note is a risk that was found and not counted because of where it stands.
+
+    An agent reads and runs what lies in docs/, tests/ and examples/ of a skill like everything else.
+    """
+    match = _MATCHED_ONLY.match(note["reason"])
+    return match is not None and _CLASSES.get(match[1], ThreatClass.CAPABILITY) is not ThreatClass.CAPABILITY
+
+
+_CLASSES = {rule.id: rule.threat_class for rule in get_rules()}
 
 main()
