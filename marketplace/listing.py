@@ -16,7 +16,7 @@ from django.db.models.functions import Coalesce
 
 from marketplace.errors import InvalidListing
 from marketplace.models import DownloadDay, SkillEntry, SkillFacet
-from marketplace.search import matching
+from marketplace.search import matching, ranked
 from marketplace.visibility import listed_skills
 from vskill.environments import WorkerEnv
 from vskill.kv.clock import database_now
@@ -96,15 +96,34 @@ def list_skills(
         raise InvalidListing(f"A list has no order {sort!r}. Choose one of {', '.join(SORTS)}.")
     limit = max(1, min(limit, MAX_PAGE))
     found = filtered_skills(env, filters)
-    rows = _with_recent(env, found) if sort == "trending" else found
+    page, following = _page(env, found, filters, sort, limit, cursor)
+    return SkillPage(tuple(page), following, found.count() if count else None)
+
+
+def _page(
+    env: WorkerEnv, found: QuerySet[SkillEntry], filters: SkillFilters, sort: str, limit: int, cursor: str | None
+) -> tuple[list[SkillEntry], str | None]:
     column, descending = SORTS[sort]
     binding = _binding(env, filters, sort)
+    rows: QuerySet[Any] = found
+    number = "pk"
+    if sort == "relevance":
+        rows, number = ranked(found, filters.query, env.name), "skill_id"
+    elif sort == "trending":
+        rows = _with_recent(env, found)
     if cursor:
-        rows = rows.filter(_after(column, descending, env.database, *_read_cursor(cursor, column, binding)))
+        place = _read_cursor(cursor, column, binding)
+        rows = rows.filter(_after(column, number, descending, env.database, *place))
     sign = "-" if descending else ""
-    page = list(rows.order_by(f"{sign}{column}", f"{sign}id")[: limit + 1])
-    following = _make_cursor(page[limit - 1], column, binding) if len(page) > limit else None
-    return SkillPage(tuple(page[:limit]), following, found.count() if count else None)
+    page = list(rows.order_by(f"{sign}{column}", f"{sign}{number}")[: limit + 1])
+    if sort == "relevance":
+        places = [(hit["score"], hit["skill_id"]) for hit in page]
+        skills = found.in_bulk([pk for _score, pk in places[:limit]])
+        shown = [skills[pk] for _score, pk in places[:limit] if pk in skills]
+    else:
+        places = [(getattr(row, column), row.pk) for row in page]
+        shown = page[:limit]
+    return shown, _make_cursor(*places[limit - 1], binding) if len(page) > limit else None
 
 
 async def get_published_skills_list(
@@ -163,11 +182,10 @@ def _binding(env: WorkerEnv, filters: SkillFilters, sort: str) -> str:
     return hashlib.sha256(json.dumps([env.name, sort, *astuple(filters)]).encode()).hexdigest()[:12]
 
 
-def _make_cursor(row: SkillEntry, column: str, binding: str) -> str:
-    value: Any = getattr(row, column)
+def _make_cursor(value: Any, pk: int, binding: str) -> str:
     if isinstance(value, datetime):
         value = value.isoformat()
-    text = json.dumps([binding, value, row.pk], separators=(",", ":"))
+    text = json.dumps([binding, value, pk], separators=(",", ":"))
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
@@ -193,7 +211,7 @@ def _read_cursor(cursor: str, column: str, binding: str) -> tuple[datetime | str
     return value, pk
 
 
-def _after(column: str, descending: bool, alias: str, value: datetime | str | int | None, pk: int) -> Q:
+def _after(column: str, number: str, descending: bool, alias: str, value: datetime | str | int | None, pk: int) -> Q:
     """Return what stands behind a place in the order, whose last criterion is the row's number.
 
     A skill without a time (written by another tool, say) stands where the database puts nulls, which is not the same
@@ -202,7 +220,7 @@ def _after(column: str, descending: bool, alias: str, value: datetime | str | in
     way = "lt" if descending else "gt"
     nulls_last = descending == connections[alias].features.order_by_nulls_first
     if value is None:
-        ties = Q(**{f"{column}__isnull": True, f"pk__{way}": pk})
+        ties = Q(**{f"{column}__isnull": True, f"{number}__{way}": pk})
         return ties if nulls_last else ties | Q(**{f"{column}__isnull": False})
-    behind = Q(**{f"{column}__{way}": value}) | Q(**{column: value, f"pk__{way}": pk})
+    behind = Q(**{f"{column}__{way}": value}) | Q(**{column: value, f"{number}__{way}": pk})
     return behind | Q(**{f"{column}__isnull": True}) if nulls_last and column in _TIMES else behind
