@@ -60,10 +60,12 @@ class SubmissionEntry(AbstractKVEntry):
             models.Index(
                 fields=["namespace", "state_at"], condition=Q(state__in=sorted(STUCK_STATES)), name="submission_stuck"
             ),
-            models.Index(fields=["namespace", "state", "-state_at"], name="submission_state"),
+            # With the time of expiry, so that counting the live ones of each state reads the index alone.
+            models.Index(fields=["namespace", "state", "-submitted_at", "expires_at"], name="submission_by_state"),
             models.Index(fields=["namespace", "identity", "-submitted_at"], name="submission_identity"),
             models.Index(fields=["namespace", "-submitted_at"], name="submission_newest"),
-            models.Index(fields=["namespace", "repo_url"], name="submission_repository"),
+            # In the order that is asked for with it, or SQLite reads the index over time from its end instead.
+            models.Index(fields=["namespace", "repo_url", "-submitted_at"], name="submission_of_repository"),
             models.Index(fields=["namespace", "skill_name"], name="submission_name"),
         ]
 
@@ -112,6 +114,7 @@ class SubmissionTransition(models.Model):
         constraints: ClassVar[list[models.BaseConstraint]] = [
             models.UniqueConstraint(fields=["namespace", "submission_id", "sequence"], name="transition_once"),
         ]
+        indexes: ClassVar[list[models.Index]] = [models.Index(fields=["namespace", "-id"], name="transition_newest")]
 
     def __str__(self) -> str:
         return f"{self.submission_id}: {self.from_state or 'new'} to {self.to_state}"

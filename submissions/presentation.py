@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Q
+from django.db.models import Q, Subquery
+from django.db.models.functions import Now
 from django.urls import reverse
 
 from submissions.evidence import all_evidence, findings_of
@@ -108,32 +109,39 @@ def timeline(steps: Iterable[SubmissionTransition]) -> list[dict[str, Any]]:
 def queue_place(env: WorkerEnv, submission_id: str) -> dict[str, Any] | None:
     """Return the place of a submission among those that wait, or ``None`` for one that does not wait.
 
-    The estimate is the median of how long recent ones took from acceptance to a decision times those ahead; unknown
-    without any.
+    The estimate is the median of how long recent checks took, times those ahead and itself: too long where several run
+    at once, and unknown without any.
     """
-    messages = QueueMessage.objects.using(env.database).filter(environment=env.name, parked_at__isnull=True)
+    messages = QueueMessage.objects.using(env.database).filter(
+        Q(leased_until__isnull=True) | Q(leased_until__lte=Now()), environment=env.name, parked_at__isnull=True
+    )
     own = messages.filter(subject=submission_id).first()
     if own is None:
         return None
-    ahead = messages.filter(Q(due_at__lt=own.due_at) | Q(due_at=own.due_at, id__lt=own.pk)).count()
+    # Compared inside the database: SQLite's clock writes milliseconds, and Django would ask for the same time with
+    # microseconds, which is another text.
+    due_at = Subquery(QueueMessage.objects.using(env.database).filter(pk=own.pk).values("due_at"))
+    ahead = messages.filter(Q(due_at__lt=due_at) | Q(due_at=due_at, id__lt=own.pk)).count()
     return {"position": ahead + 1, "ahead": ahead, "estimate_seconds": _estimate(env, ahead)}
 
 
 def _estimate(env: WorkerEnv, ahead: int) -> float | None:
-    ended = SubmissionTransition.objects.using(env.database).filter(namespace=env.name, from_state=State.TIER1_SCANNING)
-    recent = list(ended.order_by("-id").values_list("submission_id", flat=True)[:20])
-    begun = SubmissionTransition.objects.using(env.database).filter(
-        namespace=env.name,
-        submission_id__in=recent,
-        to_state__in=[State.TIER1_SCANNING, State.AUTO_APPROVED, State.ON_HOLD],
-    )
-    times: dict[str, list[datetime]] = {}
-    for submission_id, created_at in begun.values_list("submission_id", "created_at"):
-        times.setdefault(submission_id, []).append(created_at)
-    spans = sorted((max(each) - min(each)).total_seconds() for each in times.values() if len(each) > 1)
+    steps = SubmissionTransition.objects.using(env.database).filter(namespace=env.name)
+    ended = steps.filter(from_state=State.TIER1_SCANNING).exclude(to_state__in=[State.RECEIVED, State.TIER1_SCANNING])
+    recent = list(ended.order_by("-id").values_list("submission_id", "sequence", "created_at")[:20])
+    begun: dict[str, list[tuple[int, datetime]]] = {}
+    starts = steps.filter(submission_id__in={one for one, _, _ in recent}, to_state=State.TIER1_SCANNING)
+    for submission_id, sequence, created_at in starts.values_list("submission_id", "sequence", "created_at"):
+        begun.setdefault(submission_id, []).append((sequence, created_at))
+    spans: list[float] = []
+    for submission_id, sequence, created_at in recent:
+        # A submission may have been checked before: its last beginning counts, and not its first.
+        before = [start for start in begun.get(submission_id, []) if start[0] < sequence]
+        if before:
+            spans.append(max(0.0, (created_at - max(before)[1]).total_seconds()))
     if not spans:
         return None
-    return round(spans[len(spans) // 2] * (ahead + 1), 1)
+    return round(sorted(spans)[len(spans) // 2] * (ahead + 1), 1)
 
 
 async def submission_page(env: WorkerEnv, submission: Submission) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.core.exceptions import BadRequest
+from django.db.models import Max
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -82,9 +83,11 @@ async def _choices(
 def _found(env: WorkerEnv, discovery: Discovery) -> list[dict[str, Any]]:
     """Return each skill of a discovery with the status of its newest submission."""
     identities = {identity_of(discovery.repo_url, skill.path): skill for skill in discovery.skills}
-    rows = SubmissionEntry.objects.using(env.database).live()
-    rows = rows.filter(namespace=env.name, identity__in=list(identities)).order_by("submitted_at", "id")
-    newest = {entry.identity: entry for entry in rows}
+    entries = SubmissionEntry.objects.using(env.database)
+    rows = entries.live().filter(namespace=env.name, identity__in=list(identities), state__in=sorted(State))
+    # A skill may have been submitted any number of times: the newest alone is read.
+    ids = rows.order_by().values("identity").annotate(newest=Max("id")).values_list("newest", flat=True)
+    newest = {entry.identity: entry for entry in entries.filter(pk__in=list(ids))}
     found: list[dict[str, Any]] = []
     for identity, skill in identities.items():
         entry = newest.get(identity)
