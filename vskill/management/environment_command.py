@@ -11,6 +11,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import connections
 
 from vskill.environments import UnknownEnvironment, WorkerEnv, all_environments, get_environment
+from vskill.kv.threads import readers, writers
 from vskill.worker_context import run_with_worker_env
 
 
@@ -70,7 +71,10 @@ class EnvironmentCommand(BaseCommand):
 
     @contextmanager
     def connections_given_back(self) -> Iterator[None]:
-        """Close, when the body ends, each connection that it opened in this thread; its caller's own stay open."""
+        """Give back, when the body ends, each connection that it opened.
+
+        Those of the threads for database work are among them; the ones that its caller holds in this thread stay open.
+        """
         held = {
             connection.alias
             for connection in connections.all(initialized_only=True)
@@ -79,6 +83,8 @@ class EnvironmentCommand(BaseCommand):
         try:
             yield
         finally:
+            readers.close()
+            writers.close()
             for connection in connections.all(initialized_only=True):
                 if connection.alias not in held:
                     connection.close()
