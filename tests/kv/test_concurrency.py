@@ -16,7 +16,6 @@ from django.test import override_settings
 
 from tests.kv.database_layer import Execute, around_each_statement, blocked_readers, fill
 from vskill.environments import WorkerEnv
-from vskill.kv import loader
 from vskill.kv.models import KVEntry
 from vskill.kv.namespace import KVNamespace
 from vskill.kv.outcomes import Outcome, Status
@@ -174,7 +173,6 @@ def test_a_loop_that_ends_while_reads_are_under_way_leaves_no_noise_and_is_freed
     gc.collect()
     assert caplog.records == []
     assert loops[0]() is None
-    assert len(loader._batchers) == 0
 
 
 async def test_a_mistake_of_ours_is_raised_by_every_read_of_its_chunk(

@@ -30,9 +30,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def held() -> int:
     """Return how many connections to the database of the tests this process holds outside of the pool."""
     if connection.vendor == "sqlite":
-        name = Path(str(connection.settings_dict["NAME"])).resolve()
-        files = [Path(f"/proc/self/fd/{number}") for number in os.listdir("/proc/self/fd")]  # noqa: PTH208 - numbers
-        return sum(1 for file in files if file.is_symlink() and Path(os.readlink(file)) == name)  # noqa: PTH115 - as it is
+        name = str(Path(str(connection.settings_dict["NAME"])).resolve())
+        return sum(_target(number) == name for number in os.listdir("/proc/self/fd"))  # noqa: PTH208 - numbers, not paths
     pool = connection.pool  # type: ignore[attr-defined]  # PostgreSQL's wrapper has it
     stats = pool.get_stats()
     return int(stats.get("pool_size", 0)) - int(stats.get("pool_available", 0))
@@ -42,6 +41,14 @@ def busy_threads() -> None:
     """Wait until every thread of the pools has done what comes after its last result."""
     readers.close()
     writers.close()
+
+
+def _target(number: str) -> str:
+    """Return the file that a descriptor leads to, empty for one that was closed meanwhile."""
+    try:
+        return os.readlink(f"/proc/self/fd/{number}")  # noqa: PTH115 - text, as the kernel gives it
+    except FileNotFoundError:
+        return ""
 
 
 class Busy(EnvironmentCommand):
