@@ -12,5 +12,6 @@ class SubmissionsConfig(AppConfig):
     verbose_name = "Submissions"
 
     def ready(self) -> None:
-        """Register the admin of the queue, which lies in the queue's own room."""
-        from submissions.queue import admin  # noqa: F401, PLC0415 - importing registers it; apps must be ready first
+        """Register the system checks, and the admin of the queue, which lies in the queue's own room."""
+        from submissions import checks  # noqa: F401, PLC0415 - importing registers them; apps must be ready first
+        from submissions.queue import admin  # noqa: F401, PLC0415 - as above

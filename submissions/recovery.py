@@ -7,13 +7,8 @@ sweep and a worker that wakes up late, move it once.
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import logging
-import os
-import socket
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
@@ -21,21 +16,26 @@ from typing import Any, Final
 
 from django.conf import settings
 from django.db import DatabaseError, transaction
+from django.db.models.functions import Now
 
-from submissions.models import QueueMessage
+from submissions.models import QueueMessage, RecoverySweep
 from submissions.pipeline import VERIFY
 from submissions.queue.database import get_queue
 from submissions.states import STUCK_STATES, State
 from submissions.store import (
     StuckReport,
     StuckSubmission,
+    Submission,
     get_stuck_submissions,
     read_submission,
     repeat,
     transition,
 )
+from submissions.sweep_lock import RecoveryRunning, sweep_lock
 from vskill.environments import WorkerEnv
 from vskill.errors import VskillError
+from vskill.heartbeat import process_name
+from vskill.kv.codec import encode
 from vskill.kv.errors import VersionConflict
 from vskill.kv.models import KVEntry
 from vskill.kv.namespace import KVNamespace
@@ -44,17 +44,22 @@ from vskill.kv.threads import writers
 
 logger = logging.getLogger(__name__)
 
+__all__ = [
+    "RECOVERY_EXHAUSTED",
+    "RecoveryReport",
+    "RecoveryRunning",
+    "Result",
+    "put_back",
+    "recover_one",
+    "recover_stuck",
+]
+
 ACTOR: Final = "recovery"
-LOCK_KEY: Final = "lock:recover_stuck"
-LOCK_TTL: Final = timedelta(seconds=30)
+TRIGGER: Final = "recover_stuck"
 RECOVERIES_KEPT: Final = timedelta(hours=24)
+SWEEPS_KEPT: Final = timedelta(days=7)
+SUBMISSIONS_LOGGED: Final = 100
 RECOVERY_EXHAUSTED: Final = "recovery_exhausted"
-
-
-class RecoveryRunning(VskillError):
-    """Another sweep of the same environment holds the lock."""
-
-    code = "recovery_running"
 
 
 class Result(StrEnum):
@@ -114,7 +119,8 @@ def recover_one(env: WorkerEnv, stuck: StuckSubmission, *, dry_run: bool = False
     """Move one stuck submission: back into the queue, or to ON_HOLD after its last recovery.
 
     Everything is read again and written in one transaction on the calling thread. ``MOVED`` and ``ON_ITS_WAY`` mean
-    that nothing had to be done.
+    that nothing had to be done. A submission that the queue has given up is held at once: what has failed so often is
+    not tried again without a person.
     """
     with transaction.atomic(using=env.database):
         submission = read_submission(env, stuck.id)
@@ -123,54 +129,40 @@ def recover_one(env: WorkerEnv, stuck: StuckSubmission, *, dry_run: bool = False
         messages = QueueMessage.objects.using(env.database).filter(environment=env.name, kind=VERIFY, subject=stuck.id)
         if messages.filter(parked_at__isnull=True).exists():
             return Result.ON_ITS_WAY
-        kv = KVNamespace(KVEntry, env)
-        attempts = _attempts(kv, stuck.id)
-        if attempts >= settings.RECOVERY_MAX_ATTEMPTS:
-            if not dry_run:
-                reason = f"{RECOVERY_EXHAUSTED}: it stopped moving {attempts} times; an operator must look at it"
-                transition(env, submission, State.ON_HOLD, reason=reason, actor=ACTOR, trigger="recover_stuck")
-            return Result.WOULD_HOLD if dry_run else Result.HELD
+        attempts = _attempts(KVNamespace(KVEntry, env), stuck.id)
+        given_up = _given_up(messages.filter(parked_at__isnull=False).order_by("-parked_at").first(), attempts)
         if dry_run:
-            return Result.WOULD_RECOVER
+            return Result.WOULD_HOLD if given_up else Result.WOULD_RECOVER
+        if given_up:
+            transition(env, submission, State.ON_HOLD, reason=given_up, actor=ACTOR, trigger=TRIGGER)
+            return Result.HELD
         minutes = stuck.stuck_for / timedelta(minutes=1)
         reason = f"put back by recovery {attempts + 1} of {settings.RECOVERY_MAX_ATTEMPTS}, after {minutes:.1f} minutes"
-        if submission.state in (State.TIER1_SCANNING, State.TIER2_SCANNING):
-            transition(env, submission, State.RECEIVED, reason=reason, actor=ACTOR, trigger="recover_stuck")
-        else:
-            repeat(env, submission, reason=reason, actor=ACTOR, trigger="recover_stuck")
-        kv.put_sync(f"recovery:{stuck.id}", {"attempts": attempts + 1}, ttl=RECOVERIES_KEPT)
-        messages.delete()
-        get_queue(env).send(env.name, VERIFY, stuck.id)
+        put_back(env, submission, reason=reason, actor=ACTOR, trigger=TRIGGER)
+        KVNamespace(KVEntry, env).put_sync(f"recovery:{stuck.id}", {"attempts": attempts + 1}, ttl=RECOVERIES_KEPT)
         return Result.RECOVERED
 
 
-@asynccontextmanager
-async def _lock(env: WorkerEnv) -> AsyncIterator[None]:
-    """Hold the sweep's lock: an entry that expires soon after its holder dies and is renewed while it lives."""
-    namespace = KVNamespace(KVEntry, env)
-    holder = {"holder": f"{socket.gethostname()}:{os.getpid()}"}
-    try:
-        version = await namespace.put(LOCK_KEY, holder, ttl=LOCK_TTL, expect_version=0)
-    except VersionConflict:
-        raise RecoveryRunning(
-            f"Another recovery of {env.name!r} is running. Nothing was done; its lock ends by itself if it has died."
-        ) from None
+def _given_up(parked: QueueMessage | None, attempts: int) -> str:
+    """Return why nothing is tried any more, empty where something is."""
+    if parked is not None:
+        return f"the queue gave it up: {parked.last_error}"
+    if attempts >= settings.RECOVERY_MAX_ATTEMPTS:
+        return f"{RECOVERY_EXHAUSTED}: it stopped moving {attempts} times; an operator must look at it"
+    return ""
 
-    async def renew() -> None:
-        nonlocal version
-        while True:
-            await asyncio.sleep(LOCK_TTL.total_seconds() / 3)
-            version = await namespace.put(LOCK_KEY, holder, ttl=LOCK_TTL, expect_version=version)
 
-    renewing = asyncio.create_task(renew())
-    try:
-        yield
-    finally:
-        renewing.cancel()
-        await asyncio.wait([renewing])
-        # A lock that somebody else took after ours ran out is theirs; what we did was guarded by each entry's version.
-        with contextlib.suppress(VersionConflict):
-            await namespace.delete(LOCK_KEY, expect_version=version)
+def put_back(env: WorkerEnv, submission: Submission, *, reason: str, actor: str, trigger: str) -> None:
+    """Give a submission that lost its message a new one, within the caller's transaction.
+
+    A scan that was begun begins anew; what is approved goes on to publication with the scan that it has. Raises
+    ``VersionConflict`` where somebody else moved it.
+    """
+    if submission.state in (State.TIER1_SCANNING, State.TIER2_SCANNING):
+        transition(env, submission, State.RECEIVED, reason=reason, actor=actor, trigger=trigger)
+    else:
+        repeat(env, submission, reason=reason, actor=actor, trigger=trigger)
+    get_queue(env).send(env.name, VERIFY, submission.id)
 
 
 async def recover_stuck(
@@ -192,8 +184,35 @@ async def recover_stuck(
     threshold = older_than if older_than is not None else timedelta(seconds=settings.STUCK_THRESHOLD_SECONDS)
     if dry_run:
         return await _sweep(env, threshold, states, using, limit, dry_run, progress)
-    async with _lock(env):
-        return await _sweep(env, threshold, states, using, limit, dry_run, progress)
+    async with sweep_lock(env):
+        log = await writers.run(begin_sweep, env)
+        report = await _sweep(env, threshold, states, using, limit, dry_run, progress)
+        await writers.run(end_sweep, env, log, report)
+        return report
+
+
+def begin_sweep(env: WorkerEnv) -> int:
+    """Write down that a sweep has begun, forget those of long ago, and return the number of this one."""
+    sweeps = RecoverySweep.objects.using(env.database)
+    sweeps.filter(environment=env.name, started_at__lt=Now() - SWEEPS_KEPT).delete()
+    begun: RecoverySweep = sweeps.create(environment=env.name, holder=process_name()[:100])
+    return begun.pk
+
+
+def end_sweep(env: WorkerEnv, pk: int, report: RecoveryReport) -> None:
+    """Write down what a sweep saw and did."""
+    document = report.as_json()
+    told = {**document, "submissions": document["submissions"][:SUBMISSIONS_LOGGED]}
+    RecoverySweep.objects.using(env.database).filter(pk=pk).update(
+        ended_at=Now(),
+        read=report.counts.read,
+        failed_reads=report.counts.failed,
+        recovered=report.count(Result.RECOVERED),
+        held=report.count(Result.HELD),
+        failed=report.count(Result.FAILED),
+        left=report.left,
+        details=encode(told),
+    )
 
 
 async def _sweep(

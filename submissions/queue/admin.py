@@ -1,7 +1,8 @@
-"""The operators' view of the queue."""
+"""The operators' view of the queue, and of the sweeps that put back what it lost."""
 
 from __future__ import annotations
 
+import json
 from typing import Any, ClassVar
 
 from django.contrib import admin
@@ -9,8 +10,10 @@ from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 from django.http import HttpRequest
 from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 
-from submissions.models import QueueMessage
+from submissions.models import QueueMessage, RecoverySweep
 from vskill.read_only_admin import ReadOnlyAdmin, prefix_range
 
 
@@ -79,3 +82,49 @@ class QueueMessageAdmin(ReadOnlyAdmin):
     def short_error(self, message: QueueMessage) -> str:
         """Return the beginning of the last error."""
         return message.last_error[:120] or "-"
+
+
+class SweepFilter(admin.SimpleListFilter):
+    """Sweeps that are worth a look."""
+
+    title = "outcome"
+    parameter_name = "outcome"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        """Offer the three kinds."""
+        return [("moved", "moved something"), ("failed", "left something unread or undone"), ("open", "never ended")]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[RecoverySweep]) -> QuerySet[RecoverySweep]:
+        """Cut the list down."""
+        where = {
+            "moved": Q(recovered__gt=0) | Q(held__gt=0),
+            "failed": Q(failed__gt=0) | Q(failed_reads__gt=0) | Q(left__gt=0),
+            "open": Q(ended_at__isnull=True),
+        }.get(self.value() or "")
+        return queryset.filter(where) if where is not None else queryset
+
+
+@admin.register(RecoverySweep)
+class RecoverySweepAdmin(ReadOnlyAdmin):
+    """The runs of recovery of the last days: what each saw and did."""
+
+    environment_column: ClassVar[str] = "environment"
+    list_display = ("started_at", "outcome", "read", "recovered", "held", "failed", "failed_reads", "left", "holder")
+    list_filter = (SweepFilter,)
+    ordering = ("-started_at",)
+    fields = (*list_display, "ended_at", "report")
+    readonly_fields = fields
+
+    @admin.display(description="outcome")
+    def outcome(self, sweep: RecoverySweep) -> str:
+        """Return how it ended, in words."""
+        if sweep.ended_at is None:
+            return "not ended"
+        if sweep.failed or sweep.failed_reads:
+            return "with failures"
+        return "moved some" if sweep.recovered or sweep.held else "nothing to do"
+
+    @admin.display(description="report")
+    def report(self, sweep: RecoverySweep) -> SafeString:
+        """Return the report, indented."""
+        return format_html("<pre>{}</pre>", json.dumps(json.loads(sweep.details), indent=2))

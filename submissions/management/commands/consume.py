@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from asgiref.sync import async_to_sync
 from django.conf import settings
-from django.core.management.base import CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from submissions.pipeline import make_handlers
 from submissions.queue.consumer import Consumer, ConsumerOptions
@@ -45,17 +45,19 @@ class Command(EnvironmentCommand):
             help="batches in flight at once (default %(default)s)",
         )
         parser.add_argument(
-            "--once", action="store_true", help="take one batch of each environment, handle it, and end"
+            "--once", action="store_true", help="take as much as there is place for, handle it, and end"
         )
         parser.add_argument(
-            "--drain", action="store_true", help="end when nothing is left, delayed and leased work included"
+            "--drain", action="store_true", help="end when nothing is left but what is paused or parked"
         )
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Consume until done or told to stop."""
+        if options["max_batch_size"] < 1 or options["max_concurrency"] < 1:
+            raise CommandError("Nothing was taken: --max-batch-size and --max-concurrency are at least 1.")
         consumer_options = ConsumerOptions(
-            max_batch_size=max(1, options["max_batch_size"]),
-            max_concurrency=max(1, options["max_concurrency"]),
+            max_batch_size=options["max_batch_size"],
+            max_concurrency=options["max_concurrency"],
             worker=process_name(),
             once=options["once"],
             drain=options["drain"],

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from django.conf import settings
 from django.core.management.base import CommandParser
+from django.db import DatabaseError
 from tqdm import tqdm
 
 from submissions.recovery import RecoveryReport, RecoveryRunning, Result, recover_stuck
@@ -83,6 +84,9 @@ class Command(EnvironmentCommand):
         except RecoveryRunning as error:
             self.stderr.write(str(error))
             return LOCKED
+        except DatabaseError as error:
+            self.stderr.write(f"{env.name} could not be swept, its database does not answer: {error}")
+            return NOT_READ
         self._print(report, options)
         if report.counts.failed:
             return NOT_READ

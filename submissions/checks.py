@@ -1,0 +1,143 @@
+"""System checks: settings of the queue and of recovery that contradict each other are refused at start-up."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from typing import Any, Final
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, Tags, register
+from django.core.checks import Warning as CheckWarning
+
+# A renewal may fail twice before the work has to stop.
+RENEWALS_IN_A_LEASE: Final = 3
+# RETURNING, on which every claim stands.
+SQLITE_NEEDED: Final = (3, 35, 0)
+
+_ABOVE_ZERO: Final = {
+    "QUEUE_MAX_BATCH_SIZE": "VSKILL_QUEUE_MAX_BATCH_SIZE",
+    "QUEUE_MAX_CONCURRENCY": "VSKILL_QUEUE_MAX_CONCURRENCY",
+    "QUEUE_POLL_INTERVAL": "VSKILL_QUEUE_POLL_INTERVAL",
+    "QUEUE_LEASE": "VSKILL_QUEUE_LEASE",
+    "QUEUE_HEARTBEAT": "VSKILL_QUEUE_HEARTBEAT",
+    "QUEUE_MESSAGE_LIMIT": "VSKILL_QUEUE_MESSAGE_LIMIT",
+    "QUEUE_MAX_ERRORS": "VSKILL_QUEUE_MAX_ERRORS",
+    "QUEUE_MAX_CRASHES": "VSKILL_QUEUE_MAX_CRASHES",
+    "STUCK_THRESHOLD_SECONDS": "VSKILL_STUCK_THRESHOLD",
+    "RECOVERY_INTERVAL": "VSKILL_RECOVERY_INTERVAL",
+    "SCAN_PROCESSES": "VSKILL_SCAN_PROCESSES",
+}
+_ZERO_OR_MORE: Final = {
+    "QUEUE_MAX_BATCH_WAIT": "VSKILL_QUEUE_MAX_BATCH_WAIT",
+    "QUEUE_SHUTDOWN_GRACE": "VSKILL_QUEUE_SHUTDOWN_GRACE",
+    "RECOVERY_MAX_ATTEMPTS": "VSKILL_RECOVERY_MAX_ATTEMPTS",
+}
+
+
+@register(Tags.compatibility)
+def check_queue(app_configs: Sequence[Any] | None, **_kwargs: Any) -> list[CheckMessage]:
+    """Refuse times and counts that cannot be, and pairs of them that would lose leases or work."""
+    problems: list[CheckMessage] = [
+        Error(f"{variable} is a number above 0.", id="submissions.E001")
+        for name, variable in _ABOVE_ZERO.items()
+        if getattr(settings, name) <= 0
+    ]
+    problems += [
+        Error(f"{variable} is 0 or more.", id="submissions.E001")
+        for name, variable in _ZERO_OR_MORE.items()
+        if getattr(settings, name) < 0
+    ]
+    if not settings.QUEUE_BACKOFF or min(settings.QUEUE_BACKOFF) < 0:
+        problems.append(
+            Error("VSKILL_QUEUE_BACKOFF is a list of at least one number, each 0 or more.", id="submissions.E001")
+        )
+    return problems or _contradictions()
+
+
+def _contradictions() -> list[CheckMessage]:
+    problems: list[CheckMessage] = []
+    if settings.QUEUE_LEASE < RENEWALS_IN_A_LEASE * settings.QUEUE_HEARTBEAT:
+        problems.append(
+            Error(
+                f"A lease of {settings.QUEUE_LEASE:g} s is renewed every {settings.QUEUE_HEARTBEAT:g} s: one renewal "
+                "that is late would stop the work.",
+                hint=f"Let VSKILL_QUEUE_LEASE be at least {RENEWALS_IN_A_LEASE} times VSKILL_QUEUE_HEARTBEAT.",
+                id="submissions.E002",
+            )
+        )
+    if settings.QUEUE_MESSAGE_LIMIT <= settings.FETCH_SECONDS:
+        problems.append(
+            Error(
+                f"A message is ended after {settings.QUEUE_MESSAGE_LIMIT:g} s, and fetching alone may take "
+                f"{settings.FETCH_SECONDS:g} s.",
+                hint="Raise VSKILL_QUEUE_MESSAGE_LIMIT or lower VSKILL_FETCH_SECONDS.",
+                id="submissions.E003",
+            )
+        )
+    if settings.QUEUE_MESSAGE_LIMIT < settings.QUEUE_LEASE:
+        problems.append(
+            Error(
+                f"A message is ended after {settings.QUEUE_MESSAGE_LIMIT:g} s, within its lease of "
+                f"{settings.QUEUE_LEASE:g} s: the work of a dead worker would come back later than any work may last.",
+                hint="Let VSKILL_QUEUE_MESSAGE_LIMIT be at least VSKILL_QUEUE_LEASE.",
+                id="submissions.E004",
+            )
+        )
+    if settings.QUEUE_POLL_INTERVAL > settings.QUEUE_LEASE:
+        problems.append(
+            Error(
+                f"The queue is asked every {settings.QUEUE_POLL_INTERVAL:g} s, less often than a lease of "
+                f"{settings.QUEUE_LEASE:g} s ends.",
+                hint="Lower VSKILL_QUEUE_POLL_INTERVAL.",
+                id="submissions.E005",
+            )
+        )
+    if settings.SCAN_PROCESSES > settings.QUEUE_MAX_BATCH_SIZE * settings.QUEUE_MAX_CONCURRENCY:
+        problems.append(
+            CheckWarning(
+                f"There are {settings.SCAN_PROCESSES} places for scans and never more than "
+                f"{settings.QUEUE_MAX_BATCH_SIZE * settings.QUEUE_MAX_CONCURRENCY} messages in work.",
+                hint="Raise VSKILL_QUEUE_MAX_CONCURRENCY or lower VSKILL_SCAN_PROCESSES.",
+                id="submissions.W001",
+            )
+        )
+    return problems
+
+
+@register(Tags.compatibility)
+def check_connections(app_configs: Sequence[Any] | None, **_kwargs: Any) -> list[CheckMessage]:
+    """Refuse a connection pool in which the renewal of leases would wait for other work."""
+    # One for the thread of the command, and one for the thread that renews leases.
+    threads = settings.KV_READ_WORKERS + settings.KV_WRITE_WORKERS + 2
+    problems: list[CheckMessage] = []
+    for alias, database in settings.DATABASES.items():
+        options: Any = database.get("OPTIONS", {})
+        pool = options.get("pool")
+        size = pool.get("max_size") if isinstance(pool, dict) else None
+        if size and size < threads:
+            problems.append(
+                Error(
+                    f"Database {alias!r} has a pool of {size} connections for the {threads} threads of a consumer; "
+                    "leases could not be renewed in time.",
+                    hint="Raise VSKILL_DATABASE_POOL_SIZE or lower VSKILL_KV_READ_WORKERS and VSKILL_KV_WRITE_WORKERS.",
+                    id="submissions.E007",
+                )
+            )
+    return problems
+
+
+@register(Tags.compatibility)
+def check_sqlite(app_configs: Sequence[Any] | None, **_kwargs: Any) -> list[CheckMessage]:
+    """Refuse a SQLite that is too old for the statements of the queue."""
+    engines = {database["ENGINE"] for database in settings.DATABASES.values()}
+    if "django.db.backends.sqlite3" not in engines or sqlite3.sqlite_version_info >= SQLITE_NEEDED:
+        return []
+    needed = ".".join(str(part) for part in SQLITE_NEEDED[:2])
+    return [
+        Error(
+            f"SQLite {sqlite3.sqlite_version} is too old; the queue needs {needed}.",
+            hint="Use a Python that is built with a newer SQLite, or PostgreSQL.",
+            id="submissions.E006",
+        )
+    ]

@@ -1,0 +1,75 @@
+"""One sweep of an environment at a time: a lock that ends soon after its holder dies."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from typing import Final
+
+from django.db import DatabaseError
+
+from vskill.environments import WorkerEnv
+from vskill.errors import VskillError
+from vskill.heartbeat import process_name
+from vskill.kv.errors import VersionConflict
+from vskill.kv.models import KVEntry
+from vskill.kv.namespace import KVNamespace
+
+logger = logging.getLogger(__name__)
+
+LOCK_KEY: Final = "lock:recover_stuck"
+LOCK_TTL: Final = timedelta(seconds=10)
+
+
+class RecoveryRunning(VskillError):
+    """Another sweep of the same environment holds the lock."""
+
+    code = "recovery_running"
+
+
+@asynccontextmanager
+async def sweep_lock(env: WorkerEnv) -> AsyncIterator[None]:
+    """Hold the lock of the sweeps of ``env`` while the body runs; raise ``RecoveryRunning`` where another holds it.
+
+    It keeps two sweeps from doing the same work, and nothing more: what each does to a submission is guarded by the
+    submission's own version, so that a lock which was lost costs nothing.
+    """
+    namespace = KVNamespace(KVEntry, env)
+    try:
+        version = await namespace.put(LOCK_KEY, {"holder": process_name()}, ttl=LOCK_TTL, expect_version=0)
+    except VersionConflict:
+        raise RecoveryRunning(
+            f"Another recovery of {env.name!r} is running. Nothing was done; its lock ends by itself if it has died."
+        ) from None
+    done = asyncio.Event()
+    renewing = asyncio.create_task(_renew(namespace, version, done))
+    try:
+        yield
+    finally:
+        # Told and not cancelled: a renewal that is on its way decides which version is ours to delete.
+        done.set()
+        version = await renewing
+        with contextlib.suppress(VersionConflict):
+            await namespace.delete(LOCK_KEY, expect_version=version)
+
+
+async def _renew(namespace: KVNamespace, version: int, done: asyncio.Event) -> int:
+    """Renew the lock until ``done``, and return the version that was written last."""
+    while True:
+        try:
+            async with asyncio.timeout(LOCK_TTL / timedelta(seconds=3)):
+                await done.wait()
+            return version
+        except TimeoutError:
+            pass
+        try:
+            version = await namespace.put(LOCK_KEY, {"holder": process_name()}, ttl=LOCK_TTL, expect_version=version)
+        except VersionConflict:
+            logger.warning("the lock of the recovery of %s ran out and is another's now", namespace.name)
+            return version
+        except DatabaseError as error:
+            logger.warning("the lock of the recovery of %s could not be renewed: %s", namespace.name, error)
