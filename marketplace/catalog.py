@@ -38,7 +38,14 @@ from marketplace.moderation import (
     unyank,
     yank_version,
 )
-from marketplace.publication import Publication, PublishedFile, PublishedVersion, publish_skill
+from marketplace.publication import (
+    PreparedPublication,
+    Publication,
+    PublishedFile,
+    PublishedVersion,
+    prepare_publication,
+    publish_skill,
+)
 from marketplace.records import SkillRecord, Visibility
 from marketplace.skill_store import skill_namespace
 from marketplace.visibility import fetchable_versions, is_fetchable, is_visible, listed_skills, visible_skills
@@ -57,6 +64,7 @@ __all__ = [
     "SKILL_PREFIX",
     "SORTS",
     "EnumeratedSkills",
+    "PreparedPublication",
     "Publication",
     "PublicationBlocked",
     "PublicationConflict",
@@ -83,6 +91,7 @@ __all__ = [
     "is_visible",
     "list_skills",
     "listed_skills",
+    "prepare_publication",
     "publish_skill",
     "quarantine_skill",
     "quarantine_version",

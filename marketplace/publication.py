@@ -76,8 +76,8 @@ class PublishedVersion:
 
 
 @dataclass(frozen=True)
-class _Package:
-    """A publication with all that is computed from it before the transaction begins."""
+class PreparedPublication:
+    """A publication with all that is computed from it before a transaction begins."""
 
     publication: Publication
     publisher: Publisher
@@ -87,8 +87,11 @@ class _Package:
     described: dict[str, Any] = field(default_factory=dict)
 
 
-def publish_skill(env: WorkerEnv, publication: Publication) -> PublishedVersion:
+def publish_skill(env: WorkerEnv, publication: Publication | PreparedPublication) -> PublishedVersion:
     """Publish one skill, inside the caller's transaction on ``env.database`` or in one of its own.
+
+    A caller with a transaction of its own prepares the publication before it, so that nobody waits for its locks while
+    archives are built.
 
     Twice is once: the same submission, or the same content of the same skill, gives the version that is there. A
     stranger's name is never overwritten. Two processes at once: one wins, and the other sees what it wrote.
@@ -96,7 +99,7 @@ def publish_skill(env: WorkerEnv, publication: Publication) -> PublishedVersion:
     Raises ``PublicationMismatch`` where the files on disk are not the ones that were verified, ``PublicationBlocked``
     where the block list says so, ``PublicationConflict`` after five lost races. Nothing is kept in these cases.
     """
-    package = _prepare(publication)
+    package = prepare_publication(publication) if isinstance(publication, Publication) else publication
     for _attempt in range(ATTEMPTS):
         try:
             with transaction.atomic(using=env.database):
@@ -105,17 +108,18 @@ def publish_skill(env: WorkerEnv, publication: Publication) -> PublishedVersion:
             # Another process was first with this skill, name or version; the next look sees what it wrote.
             continue
     raise PublicationConflict(
-        f"{publication.name!r} could not be published: others kept writing. Nothing was kept: try it again."
+        f"{package.publication.name!r} could not be published: others kept writing. Nothing was kept: try it again."
     )
 
 
-def _prepare(publication: Publication) -> _Package:
+def prepare_publication(publication: Publication) -> PreparedPublication:
+    """Read the files and build the archives; raise ``PublicationMismatch`` where they are not what was verified."""
     members: list[Member] = read_members(publication.root, publication.files)
     try:
         archives = build_zip(members), build_tar_gz(members)
     except ArchiveError as error:
         raise PublicationMismatch(f"{error} Nothing was published.") from error
-    return _Package(
+    return PreparedPublication(
         publication,
         publisher_of(publication.repo_url),
         skill_identity(publication.repo_url, publication.skill_path),
@@ -149,7 +153,7 @@ def _text(text: str, length: int | None = None) -> str:
     return text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace").decode()[:length]
 
 
-def _publish(env: WorkerEnv, package: _Package) -> PublishedVersion:
+def _publish(env: WorkerEnv, package: PreparedPublication) -> PublishedVersion:
     publication = package.publication
     versions = SkillVersion.objects.using(env.database).filter(namespace=env.name)
     row = _skill_of(env, package.identity)
@@ -192,7 +196,7 @@ def _skill_of(env: WorkerEnv, identity: str) -> SkillEntry | None:
 
 
 def _write_skill(
-    env: WorkerEnv, package: _Package, row: SkillEntry | None, versions: list[SkillVersion]
+    env: WorkerEnv, package: PreparedPublication, row: SkillEntry | None, versions: list[SkillVersion]
 ) -> tuple[SkillEntry, SkillRecord]:
     now = now_text(env)
     if row is not None:
@@ -218,7 +222,7 @@ def _write_skill(
     return row, record
 
 
-def _free_slug(env: WorkerEnv, package: _Package) -> str:
+def _free_slug(env: WorkerEnv, package: PreparedPublication) -> str:
     for slug in slug_candidates(
         package.described["name"], package.publisher.owner, package.publisher.repository, package.identity
     ):
@@ -228,7 +232,7 @@ def _free_slug(env: WorkerEnv, package: _Package) -> str:
     raise VersionConflict(f"Every name for {package.described['name']!r} is held.")
 
 
-def _keep_archives(env: WorkerEnv, package: _Package) -> None:
+def _keep_archives(env: WorkerEnv, package: PreparedPublication) -> None:
     # In the order of their digests, so that two publications of equal archives cannot wait for each other.
     archives = sorted({package.zip, package.tar}, key=lambda archive: archive.sha256)
     ArchiveBlob.objects.using(env.database).bulk_create(

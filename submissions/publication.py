@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db import transaction
 
-from marketplace.catalog import Publication, PublishedFile, publish_skill
+from marketplace.catalog import Publication, PublishedFile, prepare_publication, publish_skill
 from submissions.evidence import Evidence, findings_of
 from submissions.source.packages import SkillPackage
 from submissions.states import State
@@ -49,8 +49,9 @@ def publish_package(work: Workspace, package: SkillPackage, evidence: list[Evide
         capabilities=tuple(sorted({name for one in current for name in one.result.capabilities})),
         actor=ACTOR,
     )
+    prepared = prepare_publication(publication)
     with transaction.atomic(using=env.database):
-        published = publish_skill(env, publication)
+        published = publish_skill(env, prepared)
         return transition(
             env,
             submission,

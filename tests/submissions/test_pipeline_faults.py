@@ -8,8 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db import connections
 from django.test import override_settings
 
+from marketplace import publication
+from marketplace.archives import Archive, Member, build_zip
 from marketplace.blocklist import BlockKind, add_block
 from marketplace.models import SkillVersion
 from submissions.evidence import all_evidence
@@ -164,6 +167,22 @@ async def test_a_damaged_submission_that_the_queue_gives_up_is_left_as_it_is_and
     await run_with_worker_env(env, hold, submission.id, "it cannot be read")
 
     assert f"{submission.id} cannot be held" in caplog.text
+
+
+async def test_archives_are_built_before_anybody_waits_for_the_lock_of_the_publication(
+    env: WorkerEnv, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    locked: list[bool] = []
+
+    def build(members: list[Member]) -> Archive:
+        locked.append(connections[env.database].in_atomic_block)
+        return build_zip(members)
+
+    monkeypatch.setattr(publication, "build_zip", build)
+    submission = await submitted_one(env, repository(tmp_path, skills("one")))
+
+    assert (await worked_off(env, submission)).state is State.PUBLISHED
+    assert locked == [False]
 
 
 class _Patient(Engine):
