@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 MARGIN: Final = 0.15
 
 
-@dataclass
+@dataclass(eq=False)
 class _Held:
     message: Message
     queue: Queue
@@ -41,7 +41,8 @@ class LeaseKeeper:
     """The leases of one consumer: ``running`` renews them, ``holding`` ties a message to the task that works on it."""
 
     def __init__(self) -> None:
-        self._held: dict[int, _Held] = {}
+        # Each by itself and not by its message's id, which messages of several databases share.
+        self._held: set[_Held] = set()
 
     def __len__(self) -> int:
         return len(self._held)
@@ -53,11 +54,12 @@ class LeaseKeeper:
         task = asyncio.current_task()
         if task is None:
             raise RuntimeError("a lease is held by a task")
-        held = self._held[message.id] = _Held(message, queue, task, _deadline(received_at))
+        held = _Held(message, queue, task, _deadline(received_at))
+        self._held.add(held)
         try:
             yield held
         finally:
-            self._held.pop(message.id, None)
+            self._held.discard(held)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Self]:
@@ -78,15 +80,21 @@ class LeaseKeeper:
     async def _watch_for_ever(self) -> None:
         while True:
             await asyncio.sleep(min(1.0, settings.QUEUE_LEASE * MARGIN / 3))
-            for held in list(self._held.values()):
-                if monotonic() >= held.deadline:
-                    self._lose(held, "it could not be renewed in time")
+            self._lose_what_is_late()
+
+    def _lose_what_is_late(self) -> None:
+        for held in self._held:
+            if monotonic() >= held.deadline:
+                self._lose(held, "it could not be renewed in time")
 
     async def renew(self) -> None:
         """Renew every lease once; a database that does not answer is left to the deadline."""
+        # After a stall of this process: its message may be leased anew, to this very process, under its own id.
+        self._lose_what_is_late()
         by_queue: dict[Queue, list[_Held]] = {}
-        for held in self._held.values():
-            by_queue.setdefault(held.queue, []).append(held)
+        for held in self._held:
+            if not held.lost:
+                by_queue.setdefault(held.queue, []).append(held)
         await asyncio.gather(*(self._renew(group) for group in by_queue.values()))
 
     async def _renew(self, group: list[_Held]) -> None:
@@ -100,7 +108,7 @@ class LeaseKeeper:
         for held in group:
             if held.message.id in kept:
                 held.deadline = _deadline(asked_at)
-            elif self._held.get(held.message.id) is held:
+            elif held in self._held:
                 self._lose(held, "somebody else may have it")
 
     def _lose(self, held: _Held, reason: str) -> None:

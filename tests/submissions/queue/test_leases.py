@@ -7,11 +7,12 @@ from time import monotonic
 
 import pytest
 from asgiref.sync import sync_to_async
+from django.conf import settings
 from pytest_django import Settings
 
 from submissions.queue.base import Message
 from submissions.queue.consumer import handle_submission_queue
-from submissions.queue.database import get_queue
+from submissions.queue.database import DatabaseQueue, get_queue
 from submissions.queue.leases import LeaseKeeper
 from tests.submissions.queue.consumers import Recorder
 from tests.submissions.queue.messages import let_leases_end, receive, receive_one, row, send
@@ -102,3 +103,38 @@ async def test_a_lease_is_held_by_a_task_alone(env: WorkerEnv) -> None:
     asyncio.get_running_loop().call_soon(outside)
     await told.wait()
     assert [str(error) for error in failed] == ["a lease is held by a task"]
+
+
+async def test_messages_of_two_databases_with_one_id_are_kept_apart(env: WorkerEnv) -> None:
+    await in_thread(send)(env, "one")
+    message = await receive_one(env)
+    keeper = LeaseKeeper()
+    with keeper.holding(message, get_queue(env), monotonic()):
+        # Another database counts its messages from 1 as well.
+        with keeper.holding(message, DatabaseQueue("elsewhere"), monotonic()):
+            assert len(keeper) == 2
+        assert len(keeper) == 1
+
+
+async def test_a_renewal_after_a_stall_does_not_bless_what_was_leased_anew(env: WorkerEnv) -> None:
+    await in_thread(send)(env, "one")
+    stale = await receive_one(env)
+    await in_thread(let_leases_end)(env)
+    fresh = await receive_one(env)
+    assert fresh.id == stale.id
+    keeper = LeaseKeeper()
+
+    async def stalled() -> str:
+        with keeper.holding(stale, get_queue(env), monotonic() - settings.QUEUE_LEASE) as held:
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                assert held.lost
+        return "stopped"
+
+    zombie = asyncio.create_task(stalled())
+    await asyncio.sleep(0)
+    with keeper.holding(fresh, get_queue(env), monotonic()) as held:
+        await keeper.renew()
+        assert await zombie == "stopped"
+        assert not held.lost
