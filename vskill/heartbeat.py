@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any, Final
 
-from django.db import DatabaseError
+from django.db import Error as AnyDatabaseError
 
 from vskill.environments import WorkerEnv
 from vskill.errors import VskillError
@@ -46,7 +46,7 @@ async def heartbeat(role: str, environments: Iterable[WorkerEnv]) -> AsyncIterat
         beating.cancel()
         await asyncio.wait([beating])
         for env in served:
-            with contextlib.suppress(DatabaseError, VskillError):
+            with contextlib.suppress(AnyDatabaseError, VskillError):
                 await KVNamespace(KVEntry, env).delete(_prefix(role) + process_name())
 
 
@@ -60,7 +60,7 @@ async def _beat(role: str, environments: list[WorkerEnv]) -> None:
     for env in environments:
         try:
             await KVNamespace(KVEntry, env).put(_prefix(role) + process_name(), {"role": role}, ttl=TTL)
-        except (DatabaseError, VskillError) as error:
+        except (AnyDatabaseError, VskillError) as error:
             # The next beat tries again; a process that cannot write for longer does look dead, and should.
             logger.warning("no sign of life could be written in %s: %s", env.name, error)
 

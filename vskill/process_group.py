@@ -54,6 +54,9 @@ class ProcessGroup:
             preexec_fn=_end_with_parent if sys.platform == "linux" else None,
             env=self._variables,
         )
+        if self.stopping:
+            # The order to stop came while it was being started, and did not reach it.
+            self._children[name].terminate()
 
     def ended(self) -> str | None:
         """Return the name of a child that has ended, or ``None`` while all live."""
@@ -70,11 +73,14 @@ class ProcessGroup:
             self._deaths = [moment for moment in self._deaths if now - moment < RESTART_WINDOW] + [now]
             code = self._children[name].returncode
             if len(self._deaths) > MAX_RESTARTS:
-                self.failed = f"{name} ended {MAX_RESTARTS} times within a minute (last with code {code}); giving up."
+                self.failed = (
+                    f"Children ended {len(self._deaths)} times within a minute (last {name}, code {code}); giving up."
+                )
                 return
             logger.error("%s ended with code %s and is started again", name, code)
             time.sleep(RESTART_PAUSE)
-            self._start(name)
+            if not self.stopping:
+                self._start(name)
 
     def stop(self) -> None:
         """Pass the order to end on to every child; a second call ends them at once."""

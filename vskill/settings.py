@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import secrets
 from pathlib import Path
@@ -17,19 +18,17 @@ environ.Env.read_env(BASE_DIR / ".env", overwrite=False)
 
 def _kept_secret(path: Path) -> str:
     """Return the secret kept in ``path``, made at random on the first start and readable by its owner alone."""
-    try:
-        return path.read_text().strip()
-    except FileNotFoundError:
+    if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
-        made = secrets.token_urlsafe(50)
-        try:
-            with path.open("x") as kept:
-                path.chmod(0o600)
-                kept.write(made)
-        except FileExistsError:
-            # Another process of the same start was first; both must sign with one key.
-            return path.read_text().strip() or made
-        return made
+        draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
+        draft.touch(mode=0o600, exist_ok=False)
+        draft.write_text(secrets.token_urlsafe(50))
+        # The name appears together with the whole text, or not at all where another process of the same start was
+        # first: all of them must sign with one key.
+        with contextlib.suppress(FileExistsError):
+            path.hardlink_to(draft)
+        draft.unlink()
+    return path.read_text().strip()
 
 
 # --- where things are ----------------------------------------------------------------------------------------------

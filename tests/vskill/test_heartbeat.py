@@ -1,0 +1,42 @@
+"""Signs of life: seen while a process lives, whatever a database does meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from django.db import InterfaceError
+
+from vskill import heartbeat as heartbeats
+from vskill.environments import WorkerEnv
+from vskill.heartbeat import health, heartbeat, living, process_name
+from vskill.kv.namespace import KVNamespace
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+async def test_a_process_is_seen_while_it_lives_and_not_after(env: WorkerEnv) -> None:
+    async with heartbeat("consumer", [env]):
+        assert await living(env, "consumer") == [process_name()]
+    parts = await health(env, ["consumer"])
+
+    assert parts == {"consumer": {"alive": False, "processes": []}}
+
+
+async def test_a_connection_that_breaks_does_not_end_the_beat(env: WorkerEnv, monkeypatch: pytest.MonkeyPatch) -> None:
+    beaten, beats, real = asyncio.Event(), 0, KVNamespace.put
+
+    async def put(namespace: KVNamespace, *arguments: Any, **options: Any) -> int:
+        nonlocal beats
+        beats += 1
+        if beats == 2:
+            raise InterfaceError("connection already closed")
+        if beats == 3:
+            beaten.set()
+        return await real(namespace, *arguments, **options)
+
+    monkeypatch.setattr(heartbeats, "INTERVAL", 0.0)
+    monkeypatch.setattr(KVNamespace, "put", put)
+    async with heartbeat("consumer", [env]), asyncio.timeout(30):
+        await beaten.wait()
