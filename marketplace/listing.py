@@ -20,7 +20,7 @@ from marketplace.search import matching, ranked
 from marketplace.visibility import listed_skills
 from vskill.environments import WorkerEnv
 from vskill.kv.clock import database_now
-from vskill.kv.codec import check_key, prefix_end
+from vskill.kv.codec import check_key, is_storable, prefix_end
 from vskill.kv.errors import InvalidKey
 from vskill.kv.threads import readers
 
@@ -67,6 +67,9 @@ class SkillPage:
 def filtered_skills(env: WorkerEnv, filters: SkillFilters) -> QuerySet[SkillEntry]:
     """Return the skills that a list with these filters has, without an order."""
     skills = listed_skills(SkillEntry.objects.using(env.database).filter(namespace=env.name))
+    if not all(is_storable(value) for value in astuple(filters)):
+        # No skill can have such a value, and PostgreSQL refuses to look for it.
+        return skills.none()
     for name, column in _COLUMN_FACETS.items():
         if wanted := getattr(filters, name):
             skills = skills.filter(**{column: wanted})

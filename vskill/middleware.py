@@ -11,6 +11,7 @@ from django.core.exceptions import DisallowedHost
 from django.db import InterfaceError, OperationalError
 from django.http import (
     FileResponse,
+    Http404,
     HttpRequest,
     HttpResponse,
     HttpResponseBase,
@@ -55,6 +56,11 @@ class WorkerEnvMiddleware(_Middleware):
         if (env := _environment_of(request)) is None:
             return _misdirected()
         return _stream_in_scope(env, cast(HttpResponseBase, run_with_worker_env(env, self.get_response, request)))
+
+    def process_view(self, request: HttpRequest, _view: Any, _args: Any, _kwargs: Any) -> None:
+        """Answer 404 to an address with a NUL character: nothing has such a name, and PostgreSQL refuses to look."""
+        if "\0" in request.path_info:
+            raise Http404("No name has a NUL character.")
 
     async def _answer(self, request: HttpRequest) -> HttpResponseBase:
         if (env := _environment_of(request)) is None:

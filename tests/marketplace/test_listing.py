@@ -70,6 +70,16 @@ def test_facets_count_what_choosing_them_would_give(env: WorkerEnv) -> None:
                 assert list_skills(env, narrowed, count=True).total == count, (chosen, name, value)
 
 
+@pytest.mark.parametrize("name", ["query", "publisher", "verdict", "license", "tag", "capability", "prefix"])
+@pytest.mark.parametrize("value", ["\0", "a\0b", "\ud800"])
+def test_a_value_that_no_database_can_hold_has_an_empty_list(env: WorkerEnv, name: str, value: str) -> None:
+    publish_example(env)
+    filters = SkillFilters(**{name: value})
+
+    assert list_skills(env, filters, count=True).total == 0
+    assert sum(len(facet_counts(env, filters)[other]) for other in ("verdict", "publisher") if other != name) == 0
+
+
 @pytest.mark.usefixtures("shop")
 def test_facets_are_sorted_by_their_counts(env: WorkerEnv) -> None:
     counts = facet_counts(env, SkillFilters())

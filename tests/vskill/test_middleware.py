@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
+from asgiref.sync import sync_to_async
 from django.core.exceptions import ImproperlyConfigured
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.test import AsyncClient, Client, override_settings
@@ -15,6 +16,10 @@ from vskill.worker_context import get_worker_env, require_worker_env
 
 def name(request: HttpRequest) -> HttpResponse:
     return HttpResponse(require_worker_env().name)
+
+
+def named(request: HttpRequest, rest: str) -> HttpResponse:
+    return HttpResponse(rest)
 
 
 def broken(request: HttpRequest) -> HttpResponse:
@@ -39,6 +44,7 @@ async def astream(request: HttpRequest) -> StreamingHttpResponse:
 
 urlpatterns = [
     path("name", name),
+    path("name/<path:rest>", named),
     path("broken", broken),
     path("stream", stream),
     path("astream", astream),
@@ -65,6 +71,13 @@ def test_a_host_that_nobody_serves_is_misdirected(client: Client, host: str) -> 
 
 async def test_a_host_that_nobody_serves_is_misdirected_below_asgi_too(async_client: AsyncClient) -> None:
     assert (await async_client.get("/name", headers={"host": "evil.example.com"})).status_code == 421
+
+
+@pytest.mark.parametrize("way", ["/name/%00", "/name/a%00b/c"])
+async def test_a_name_that_no_database_can_hold_is_nowhere(client: Client, async_client: AsyncClient, way: str) -> None:
+    assert (await async_client.get("/name/a")).status_code == 200
+    assert (await async_client.get(way)).status_code == 404
+    assert (await sync_to_async(client.get)(way)).status_code == 404
 
 
 def test_a_streamed_body_is_made_in_the_environment_of_its_request(client: Client) -> None:
