@@ -28,9 +28,11 @@ _IMAGE_ADDRESS_SHOWN: Final = 120
 _HEADING_OFFSET: Final = 2
 
 _FRONT_MATTER: Final = re.compile(r"\A\ufeff?---[ \t]*\r?\n.*?^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
-# Direction overrides, zero-width spaces and tag characters let a text say one thing to people and another to agents.
-# Joiners stay: emoji and several scripts need them.
-_HIDDEN: Final = re.compile("[\u200b\u2060-\u2064\u202a-\u202e\u2066-\u2069\ufeff\U000e0000-\U000e007f]")
+# Direction overrides, zero-width spaces, blank letters, tag characters and the selectors beside them let a text say one
+# thing to a person and another to an agent. Joiners stay: emoji and several scripts need them.
+_HIDDEN: Final = re.compile(
+    "[\u00ad\u180e\u200b\u2060-\u2064\u202a-\u202e\u2066-\u2069\u3164\ufeff\uffa0\U000e0000-\U000e0fff]"
+)
 
 _TAGS: Final = {
     *(

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 from urllib.parse import urlencode, urlsplit
+
+from django.utils.safestring import SafeString
 
 from marketplace.catalog import fetchable_versions, find_skill_sync, find_version_sync
 from marketplace.models import SkillEntry, SkillVersion
 from marketplace.page_data import capabilities_of, file_href, publisher_href, skill_href
+from marketplace.rendering import render_skill_md
 from marketplace.wording import version_words
 from vskill.environments import WorkerEnv
 
@@ -131,10 +134,18 @@ def files(found: Found) -> list[dict[str, Any]]:
     ]
 
 
-def linked_file(found: Found) -> Callable[[str], str]:
-    """Return what gives the address of a file that the text links to, empty for one that this version has not."""
-    known = {file["path"] for file in found.version.manifest}
-    return lambda path: file_href(found.skill.slug, path) + found.exact if path in known else ""
+def readme(found: Found) -> SafeString:
+    """Return SKILL.md as HTML that is safe to show.
+
+    Hostile text takes seconds of a reader's thread, and a version never changes: each is rendered once a process.
+    """
+    paths = frozenset(file["path"] for file in found.version.manifest)
+    return _rendered(found.version.skill_md, paths, found.skill.slug, found.exact)
+
+
+@lru_cache(maxsize=128)
+def _rendered(text: str, paths: frozenset[str], slug: str, exact: str) -> SafeString:
+    return render_skill_md(text, lambda path: file_href(slug, path) + exact if path in paths else "")
 
 
 def versions(env: WorkerEnv, found: Found) -> list[dict[str, Any]]:

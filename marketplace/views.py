@@ -16,7 +16,6 @@ from marketplace.errors import InvalidListing
 from marketplace.file_page import file_context
 from marketplace.list_query import ListQuery
 from marketplace.page_data import file_href, home_context, list_context, publisher_context, skill_href
-from marketplace.rendering import render_skill_md
 from marketplace.wording import CAPABILITIES, VERDICTS
 from vskill.environments import WorkerEnv
 from vskill.kv.threads import readers
@@ -69,7 +68,7 @@ async def skill(request: HttpRequest, slug: str) -> HttpResponse:
         return {
             **skill_page.head(found),
             **skill_page.scan(found),
-            "readme": render_skill_md(found.version.skill_md, skill_page.linked_file(found)),
+            "readme": skill_page.readme(found),
             "files": skill_page.files(found),
             "versions": skill_page.versions(env, found),
             "install": skill_page.install_lines(found, base),

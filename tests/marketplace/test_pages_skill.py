@@ -10,6 +10,7 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.test import AsyncClient
 
+from marketplace import skill_page
 from marketplace.catalog import delete_skill, quarantine_skill, quarantine_version, rename_skill, yank_version
 from marketplace.models import SkillVersion
 from tests.marketplace.page_factory import finding, publish
@@ -181,6 +182,14 @@ async def test_links_of_the_text_lead_to_files_of_the_same_version_and_to_no_oth
     text_part = shown.split('class="prose"')[1].split("</section>")[0]
     assert 'href="/skills/release-notes/files/references/guide.md?version=1.0.0"' in text_part
     assert text_part.count("href=") == 1
+
+
+async def test_a_text_is_rendered_once_however_often_its_page_is_asked_for(env: WorkerEnv) -> None:
+    await put(env, text="Look **here**.\n")
+    rendered_before = skill_page._rendered.cache_info().misses
+    for _ in range(3):
+        assert "<strong>here</strong>" in await page("/skills/release-notes")
+    assert skill_page._rendered.cache_info().misses == rendered_before + 1
 
 
 async def test_the_text_is_shown_as_formatted_text_below_the_headings_of_the_page(env: WorkerEnv) -> None:

@@ -165,7 +165,14 @@ def test_any_mixture_of_marks_becomes_harmless(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("character", "shown"), [("\u202e", "[U+202E]"), ("\u200b", "[U+200B]"), ("\U000e0041", "[U+E0041]")]
+    ("character", "shown"),
+    [
+        ("\u202e", "[U+202E]"),
+        ("\u200b", "[U+200B]"),
+        ("\U000e0041", "[U+E0041]"),
+        ("\U000e0152", "[U+E0152]"),
+        ("\u3164", "[U+3164]"),
+    ],
 )
 def test_hidden_characters_are_shown(character: str, shown: str) -> None:
     assert f"a{shown}b" in render_skill_md(f"a{character}b")
