@@ -22,7 +22,8 @@ from django.db import connections
 
 from vskill.process_group import ProcessGroup
 
-START_LIMIT: Final = 30.0
+# A first start on a busy machine compiles every module.
+START_LIMIT: Final = 60.0
 
 
 class Command(BaseCommand):
@@ -45,8 +46,7 @@ class Command(BaseCommand):
         """Prepare, start, watch."""
         _check_port(options["host"], options["port"])
         call_command("migrate", interactive=False, verbosity=0)
-        password = self._first_admin()
-        address = f"http://{options['host']}:{options['port']}"
+        address = f"http://{_reached(options['host'])}:{options['port']}"
         connections.close_all()
         listening = {"HOST": options["host"], "PORT": str(options["port"])}
         group = ProcessGroup(self._commands(options["host"], options["port"]), listening)
@@ -58,9 +58,11 @@ class Command(BaseCommand):
             signal.signal(number, on_signal)
         group.start()
         try:
-            self._wait_until_healthy(group, options["port"], options["host"])
+            self._wait_until_healthy(group, f"{address}/healthz")
             if not group.stopping:
-                self._welcome(address, password)
+                # Not before: the password is shown once, and a start that failed would have made it for nobody.
+                self._welcome(address, self._first_admin())
+                connections.close_all()
                 if settings.DEMO and not options["no_demo"]:
                     self._load_demo()
             group.watch()
@@ -85,16 +87,14 @@ class Command(BaseCommand):
         users.create_superuser(username="admin", email="", password=password)
         return password
 
-    def _wait_until_healthy(self, group: ProcessGroup, port: int, host: str) -> None:
-        reached = "127.0.0.1" if host in ("0.0.0.0", "::", "") else host  # noqa: S104 - a comparison, nothing is bound
-        url = f"http://{f'[{reached}]' if ':' in reached else reached}:{port}/healthz"
+    def _wait_until_healthy(self, group: ProcessGroup, url: str) -> None:
         deadline = time.monotonic() + START_LIMIT
         dead: list[str] = ["web"]
         while time.monotonic() < deadline and not group.stopping:
             if (failed := group.ended()) is not None:
-                raise CommandError(f"{failed} ended while starting; see its message above. Is port {port} in use?")
+                raise CommandError(f"{failed} ended while starting; see its message above.")
             try:
-                with urllib.request.urlopen(url, timeout=2) as answer:
+                with urllib.request.urlopen(url, timeout=2) as answer:  # noqa: S310 - our own address, always http
                     if answer.status == 200:
                         return
             except urllib.error.HTTPError as error:
@@ -149,3 +149,10 @@ def _check_port(host: str, port: int) -> None:
             f"Nothing was started: port {port} of {host} cannot be used ({error.strerror or error}). "
             "Choose another one with PORT."
         ) from error
+
+
+def _reached(host: str) -> str:
+    """Return the name under which this machine reaches what listens on ``host``."""
+    if host in ("0.0.0.0", "::", ""):  # noqa: S104 - a comparison, nothing is bound
+        return "127.0.0.1"
+    return f"[{host}]" if ":" in host else host
