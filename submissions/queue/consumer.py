@@ -57,6 +57,9 @@ async def handle_submission_queue(
         for message in batch.messages:
             await queue.release(message)
             report.add("given back")
+        for message in batch.abandoned:
+            # They are parked already, so that nobody else will say so.
+            report.add(await run_with_worker_env(env, given_up, message, handlers, gone_too_often()))
         return report
     if keeper is not None:
         return await run_with_worker_env(env, _handle_batch, batch, queue, handlers, keeper, started)

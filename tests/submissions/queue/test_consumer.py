@@ -169,6 +169,18 @@ class TestPausing:
         assert (status.waiting, status.leased) == (2, 0)
         assert (await in_thread(row)(env, "one")).crashes == 0
 
+    async def test_what_was_parked_for_its_crashes_is_handed_to_a_person_during_a_pause_too(
+        self, env: WorkerEnv
+    ) -> None:
+        await in_thread(send)(env, "one")
+        abandoned = (await receive(env)).messages
+        await in_thread(pause)(env, who="ada", why="maintenance")
+        recorder = Recorder()
+        batch = MessageBatch(env.name, abandoned=abandoned)
+        report = await handle_submission_queue(batch, env, handlers=recorder.handlers)
+        assert report.ends == {"parked": 1}
+        assert [subject for subject, _reason in recorder.given_up] == ["one"]
+
     async def test_nothing_is_taken_from_a_paused_queue_and_drain_ends(self, env: WorkerEnv) -> None:
         await in_thread(send)(env, "one")
         await in_thread(pause)(env, who="operator", why="a new disk")
