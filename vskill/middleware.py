@@ -21,6 +21,8 @@ from django.http import (
 from django.template.loader import render_to_string
 
 from vskill.environments import UnknownEnvironment, WorkerEnv, environment_for_host
+from vskill.kv.errors import EntryUnavailable
+from vskill.kv.outcomes import Status
 from vskill.worker_context import run_with_worker_env
 
 GetResponse = Callable[[HttpRequest], HttpResponseBase | Awaitable[HttpResponseBase]]
@@ -110,8 +112,13 @@ class DatabaseUnavailableMiddleware(_Middleware):
         return self.get_response(request)
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponseBase | None:
-        """Return the 503 for an error of the connection; leave every other exception alone."""
-        if not isinstance(exception, (OperationalError, InterfaceError)):
+        """Return the 503 for an error of the connection, met by a query or by the read of an entry that was needed;
+        leave every other exception alone."""
+        if isinstance(exception, EntryUnavailable):
+            away = exception.status in (Status.UNREADABLE, Status.TIMED_OUT)
+        else:
+            away = isinstance(exception, (OperationalError, InterfaceError))
+        if not away:
             return None
         logger.error("database unavailable at %s: %s", request.path, exception)
         message = "The database does not answer right now. Nothing was changed; please try again in a moment."

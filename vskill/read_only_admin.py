@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.contrib import admin
+from django.db import connections
 from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest
 
@@ -13,7 +14,13 @@ from vskill.worker_context import require_worker_env
 
 
 def prefix_range(column: str, text: str) -> Q:
-    """Return a range over a column that an index answers; LIKE would read the whole table on SQLite."""
+    """Return the condition that a column of the current environment starts with ``text``, in words that an index
+    answers.
+
+    SQLite reads the whole table for LIKE; a range means something else in PostgreSQL under most collations.
+    """
+    if connections[require_worker_env().database].vendor == "postgresql":
+        return Q(**{f"{column}__startswith": text})
     end = prefix_end(text)
     lower = Q(**{f"{column}__gte": text})
     return lower & Q(**{f"{column}__lt": end}) if end is not None else lower

@@ -65,6 +65,13 @@ async def test_the_api_says_so_in_its_own_words(away: WorkerEnv, async_client: A
     assert response.json()["error"] == "database_unavailable"
 
 
+@pytest.mark.parametrize("address", ["/submissions/sub_1", "/api/v1/submissions/sub_1", "/queue", "/skills/one", "/"])
+def test_no_page_takes_a_database_that_is_away_for_something_else(
+    away: WorkerEnv, client: Client, address: str
+) -> None:
+    assert client.get(address).status_code == 503
+
+
 def test_a_query_in_its_environment_asks_that_database_and_no_other(away: WorkerEnv) -> None:
     with pytest.raises(OperationalError):
         run_with_worker_env(away, KVEntry.objects.count)
