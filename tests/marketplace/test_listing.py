@@ -64,7 +64,9 @@ def test_filters_narrow(env: WorkerEnv, filters: SkillFilters, wanted: list[str]
 @pytest.mark.usefixtures("shop")
 def test_facets_count_what_choosing_them_would_give(env: WorkerEnv) -> None:
     for chosen in (SkillFilters(), SkillFilters(license="MIT"), SkillFilters(query="says"), SkillFilters(tag="pdf")):
-        for name, values in facet_counts(env, chosen).items():
+        counts = facet_counts(env, chosen)
+        assert all(counts[name] for name in ("license", "publisher", "verdict", "capability", "tag"))
+        for name, values in counts.items():
             for value, count in values:
                 narrowed = SkillFilters(**{**vars(chosen), name: value})
                 assert list_skills(env, narrowed, count=True).total == count, (chosen, name, value)
