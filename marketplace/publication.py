@@ -16,6 +16,7 @@ from marketplace.fingerprints import fingerprint
 from marketplace.models import ALIAS_PREFIX, SKILL_PREFIX, ArchiveBlob, SkillEntry, SkillVersion
 from marketplace.publishers import Publisher, publisher_of, skill_identity
 from marketplace.records import SkillRecord
+from marketplace.rendering import reveal_hidden
 from marketplace.skill_store import create_skill, now_text, record_event, skill_namespace, update_skill, with_latest
 from marketplace.slug_rules import slug_candidates
 from marketplace.tree_reading import read_members
@@ -128,11 +129,11 @@ def prepare_publication(publication: Publication) -> PreparedPublication:
             "commit_sha": publication.commit_sha,
             "content_hash": publication.content_hash,
             "fingerprint": fingerprint((file.path, file.sha256) for file in publication.files),
-            "name": _text(publication.name, 200),
-            "description": _text(publication.description),
-            "license": _text(publication.license, 200),
-            "compatibility": _text(publication.compatibility, 500),
-            "metadata": {str(key): str(value) for key, value in publication.metadata.items()},
+            "name": _line(publication.name, 200),
+            "description": _line(publication.description),
+            "license": _line(publication.license, 200),
+            "compatibility": _line(publication.compatibility, 500),
+            "metadata": {_line(str(key)): _line(str(value)) for key, value in publication.metadata.items()},
             "manifest": [
                 {"path": file.path, "size": file.size, "sha256": file.sha256, "executable": file.executable}
                 for file in sorted(publication.files, key=lambda file: file.path.encode())
@@ -146,6 +147,11 @@ def prepare_publication(publication: Publication) -> PreparedPublication:
             "size": sum(file.size for file in publication.files),
         },
     )
+
+
+def _line(text: str, length: int | None = None) -> str:
+    # Pages, lists and the terminals of clients show these; the archive keeps the file as it is.
+    return _text(reveal_hidden(" ".join(text.split())), length)
 
 
 def _text(text: str, length: int | None = None) -> str:

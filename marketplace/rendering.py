@@ -31,7 +31,8 @@ _FRONT_MATTER: Final = re.compile(r"\A\ufeff?---[ \t]*\r?\n.*?^---[ \t]*(?:\r?\n
 # Direction overrides, zero-width spaces, blank letters, tag characters and the selectors beside them let a text say one
 # thing to a person and another to an agent. Joiners stay: emoji and several scripts need them.
 _HIDDEN: Final = re.compile(
-    "[\u00ad\u180e\u200b\u2060-\u2064\u202a-\u202e\u2066-\u2069\u3164\ufeff\uffa0\U000e0000-\U000e0fff]"
+    "[\x01-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u180e\u200b\u2060-\u2064\u202a-\u202e\u2066-\u2069\u3164\ufeff\uffa0"
+    "\U000e0000-\U000e0fff]"
 )
 
 _TAGS: Final = {
@@ -62,6 +63,11 @@ _SCHEMES: Final = {"http", "https", "mailto"}
 FileHref = Callable[[str], str]
 
 
+def reveal_hidden(text: str) -> str:
+    """Return ``text`` with characters that hide, reorder text or command a terminal written as ``[U+202E]``."""
+    return _HIDDEN.sub(lambda match: f"[U+{ord(match.group()):04X}]", text)
+
+
 def strip_front_matter(text: str) -> str:
     """Return a SKILL.md without its front matter."""
     return _FRONT_MATTER.sub("", text, count=1)
@@ -75,7 +81,7 @@ def render_skill_md(text: str, file_href: FileHref | None = None) -> SafeString:
     """
     body = strip_front_matter(text[: 2 * MAX_CHARACTERS])
     shown = body[:MAX_CHARACTERS].replace("\0", "\N{REPLACEMENT CHARACTER}")
-    shown = _HIDDEN.sub(lambda match: f"[U+{ord(match.group()):04X}]", shown)[:MAX_CHARACTERS]
+    shown = reveal_hidden(shown)[:MAX_CHARACTERS]
     parser = MarkdownIt("commonmark", {"html": False, "linkify": False, "maxNesting": 20}).enable("strikethrough")
     if all(line.count("|") <= MAX_COLUMNS for line in shown.splitlines()):
         parser.enable("table")

@@ -62,6 +62,22 @@ def test_a_version_keeps_its_files_and_its_evidence(env: WorkerEnv) -> None:
     assert read_member(archive, "scripts/run.sh") == b"#!/bin/sh\necho hello\n"
 
 
+def test_what_lists_and_terminals_show_hides_and_commands_nothing(env: WorkerEnv) -> None:
+    publish_example(
+        env,
+        files={"SKILL.md": "---\nname: hello-skill\n---\n"},
+        description="Two\nlines \x1b[31m \u202egnp.exe \U000e0041\0 and \ud800",
+        license="MIT\x1b]0;x\x07",
+        metadata={"author\x1b": "\u200bme", "tags": "zwj👩\u200d💻"},
+    )
+
+    version = SkillVersion.objects.get()
+    assert version.description == "Two lines [U+001B][31m [U+202E]gnp.exe [U+E0041]\N{REPLACEMENT CHARACTER} and ?"
+    assert version.license == "MIT[U+001B]]0;x[U+0007]"
+    assert version.metadata == {"author[U+001B]": "[U+200B]me", "tags": "zwj👩\u200d💻"}
+    assert SkillEntry.objects.get(slug="hello-skill").description == version.description
+
+
 def test_the_same_submission_twice_is_once(env: WorkerEnv) -> None:
     publish_example(env, submission_id="sub_1")
     again = publish_example(env, submission_id="sub_1", body="Other words.")
