@@ -93,6 +93,16 @@ def test_one_refusal_does_not_stop_the_others(operator: Client, env: WorkerEnv) 
     assert "cannot become REJECTED" in told
 
 
+@pytest.mark.parametrize("ids", ["9" * 30, "9" * 5000, "x", "%00", ",,", "\u0663"])
+def test_numbers_that_no_submission_has_choose_none(operator: Client, ids: str) -> None:
+    operate = reverse("admin:submissions_submissionentry_operate", args=["approve"])
+
+    response = operator.get(f"{operate}?ids={ids}")
+
+    assert response.status_code == 200
+    assert list(response.context["entries"]) == []
+
+
 def test_a_viewer_sees_and_moves_nothing(client: Client, env: WorkerEnv) -> None:
     viewer = User.objects.create_user("viewer", is_staff=True)
     viewer.user_permissions.add(Permission.objects.get(codename="view_submissionentry"))
