@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import logging
 from typing import Any
 
 from django.http import HttpRequest, JsonResponse
@@ -12,11 +14,14 @@ from django.views.decorators.http import require_http_methods
 from submissions.intake import Accepted, IntakeBusy, NoSkillFound, Outcome, submit
 from submissions.presentation import as_json, transition_as_json
 from submissions.source.errors import InvalidRepositoryURL, SourceError
+from submissions.sources import repository_url
 from submissions.store import SubmissionNotFound, get_submission, get_submission_index, history
 from vskill.environments import WorkerEnv
 from vskill.errors import VskillError
 from vskill.kv.threads import readers
 from vskill.worker_context import require_worker_env
+
+logger = logging.getLogger(__name__)
 
 MAX_BODY = 64 * 1024
 
@@ -42,7 +47,11 @@ async def submissions(request: HttpRequest) -> JsonResponse:
 
 async def _list(request: HttpRequest) -> JsonResponse:
     env = require_worker_env()
-    entries = await readers.run(get_submission_index, env, repo_url=request.GET.get("repoUrl", ""))
+    wanted = request.GET.get("repoUrl", "")
+    with contextlib.suppress(InvalidRepositoryURL):
+        # Whatever is no address stays as it is, and nothing was submitted from there.
+        wanted = repository_url(env, wanted).url if wanted else ""
+    entries = await readers.run(get_submission_index, env, repo_url=wanted)
     items = [
         {
             "id": entry.submission_id,
@@ -64,7 +73,8 @@ async def _create(request: HttpRequest) -> JsonResponse:
     """
     env = require_worker_env()
     if len(request.body) > MAX_BODY:
-        return _bad_request(f"The body is larger than {MAX_BODY // 1024} KiB.")
+        message = f"The body is larger than {MAX_BODY // 1024} KiB. Nothing was submitted."
+        return JsonResponse({"error": "too_large", "message": message}, status=413)
     try:
         body = json.loads(request.body)
     except (ValueError, RecursionError):
@@ -91,6 +101,10 @@ async def _create(request: HttpRequest) -> JsonResponse:
         return _error(error, 503 if error.transient else 422)
     except NoSkillFound as error:
         return _error(error, 422)
+    except VskillError as error:
+        # What is left is the registry's own trouble, an entry that cannot be read, say.
+        logger.error("a submission by API failed: %s", error)
+        return _error(error, 503)
     return _answer(env, discovery.commit_sha, answers)
 
 

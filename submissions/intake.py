@@ -139,19 +139,23 @@ async def discover_repository(env: WorkerEnv, repository: RepositoryURL) -> Disc
         return Discovery(repository.url, snapshot.commit_sha, skills)
 
 
-def sign_discovery(discovery: Discovery) -> str:
+def _salt(env: WorkerEnv) -> str:
+    return f"{_TOKEN_SALT}.{env.name}"
+
+
+def sign_discovery(env: WorkerEnv, discovery: Discovery) -> str:
     """Return a text that carries a discovery through a form, so that the choice needs no second fetch and cannot be
     forged."""
     skills = [
         [one.path, one.name, one.description[:300], list(one.problems), one.source_digest] for one in discovery.skills
     ]
-    return signing.dumps([discovery.repo_url, discovery.commit_sha, skills], salt=_TOKEN_SALT, compress=True)
+    return signing.dumps([discovery.repo_url, discovery.commit_sha, skills], salt=_salt(env), compress=True)
 
 
-def read_discovery(token: str) -> Discovery:
+def read_discovery(env: WorkerEnv, token: str) -> Discovery:
     """Return the discovery that ``sign_discovery`` signed; raise ``DiscoveryExpired`` for any other text."""
     try:
-        repo_url, commit_sha, skills = signing.loads(token, salt=_TOKEN_SALT, max_age=TOKEN_HOURS * 3600)
+        repo_url, commit_sha, skills = signing.loads(token, salt=_salt(env), max_age=TOKEN_HOURS * 3600)
     except signing.BadSignature as error:
         raise DiscoveryExpired(
             f"This list of skills is older than {TOKEN_HOURS} hours or was not made here. Nothing was submitted; "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
@@ -10,6 +11,9 @@ from django.db.models import Q, Subquery
 from django.db.models.functions import Now
 from django.urls import reverse
 
+from marketplace.catalog import find_skill
+from marketplace.models import SkillEntry
+from marketplace.visibility import visible_skills
 from submissions.evidence import all_evidence, findings_of
 from submissions.models import QueueMessage, SubmissionEntry, SubmissionTransition
 from submissions.states import STATES, Group, State
@@ -26,6 +30,7 @@ GROUP_LABELS = {
     Group.REJECTED: "Refused or need changes",
     Group.BLOCKED: "Blocked",
 }
+_WITHDRAWN = "It was published, and the operators of this registry have since withdrawn the skill."
 _ADVICE = {
     State.TIER1_FAILED: "Change what the findings name, push it, and submit the repository again.",
     State.REJECTED: "Read the findings. When they no longer hold, submit the repository again.",
@@ -150,13 +155,14 @@ async def submission_page(env: WorkerEnv, submission: Submission) -> dict[str, A
     steps, place = await readers.run(_steps_and_place, env, submission)
     decision = submission.value.get("decision")
     evidence = await all_evidence(env, submission.id) if isinstance(decision, dict) else []
-    slug = submission.text("slug")
+    slug = submission.text("slug") if submission.state is State.PUBLISHED else ""
+    withdrawn = bool(slug) and await find_skill(env, slug) is None
     return {
         "submission": {
             "id": submission.id,
             "state": submission.state,
             "state_label": info.label,
-            "state_explanation": info.explanation,
+            "state_explanation": _WITHDRAWN if withdrawn else info.explanation,
             "group": info.group,
             "repo_url": submission.text("repoUrl"),
             "skill_name": submission.text("skillName"),
@@ -171,7 +177,7 @@ async def submission_page(env: WorkerEnv, submission: Submission) -> dict[str, A
         "timeline": timeline(steps),
         "queue": place,
         "decision": {**decision, "findings": findings_of(evidence)} if isinstance(decision, dict) else None,
-        "skill_url": skill_path(slug) if slug and submission.state is State.PUBLISHED else None,
+        "skill_url": skill_path(slug) if slug and not withdrawn else None,
         "is_final": info.group is not Group.ACTIVE and submission.state is not State.RESCAN_REQUIRED,
     }
 
@@ -182,14 +188,16 @@ def _steps_and_place(
     return history(env, submission.id), queue_place(env, submission.id)
 
 
-def entry_path(entry: SubmissionEntry) -> str:
-    """Return where somebody goes who looks for this skill: its page once it is published, its submission before."""
-    if entry.state == State.PUBLISHED:
-        try:
-            return skill_path(str(decode(entry.value)["slug"]))
-        except (ValueError, KeyError, TypeError):
-            return submission_path(entry.submission_id)
-    return submission_path(entry.submission_id)
+def shown_slugs(env: WorkerEnv, entries: Iterable[SubmissionEntry]) -> dict[str, str]:
+    """Return, by submission id, the slug of each published skill that the marketplace shows: one may be withdrawn."""
+    slugs: dict[str, str] = {}
+    for entry in entries:
+        if entry.state == State.PUBLISHED:
+            with contextlib.suppress(ValueError, KeyError, TypeError):
+                slugs[entry.submission_id] = str(decode(entry.value)["slug"])
+    rows = visible_skills(SkillEntry.objects.using(env.database).filter(namespace=env.name))
+    shown = set(rows.filter(slug__in=set(slugs.values())).values_list("slug", flat=True)) if slugs else set()
+    return {submission_id: slug for submission_id, slug in slugs.items() if slug in shown}
 
 
 def listed(entry: SubmissionEntry) -> dict[str, Any]:

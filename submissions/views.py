@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
@@ -13,6 +14,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_safe
 
+from marketplace.catalog import find_skill
 from submissions.forms import RepositoryForm
 from submissions.intake import (
     Accepted,
@@ -26,7 +28,7 @@ from submissions.intake import (
     sign_discovery,
 )
 from submissions.models import SubmissionEntry
-from submissions.presentation import GROUP_LABELS, entry_path, listed, skill_path, submission_page
+from submissions.presentation import GROUP_LABELS, listed, shown_slugs, skill_path, submission_page, submission_path
 from submissions.queue.pause import get_pause
 from submissions.source.errors import SourceError
 from submissions.states import ACTIVE_STATES, STATES, Group, State
@@ -74,7 +76,7 @@ async def _choices(
             "form": form,
             "repository": {"url": discovery.repo_url, "commit_sha": discovery.commit_sha},
             "found": await readers.run(_found, env, discovery),
-            "token": sign_discovery(discovery),
+            "token": sign_discovery(env, discovery),
         },
         status=status,
     )
@@ -88,6 +90,7 @@ def _found(env: WorkerEnv, discovery: Discovery) -> list[dict[str, Any]]:
     # A skill may have been submitted any number of times: the newest alone is read.
     ids = rows.order_by().values("identity").annotate(newest=Max("id")).values_list("newest", flat=True)
     newest = {entry.identity: entry for entry in entries.filter(pk__in=list(ids))}
+    shown = shown_slugs(env, newest.values())
     found: list[dict[str, Any]] = []
     for identity, skill in identities.items():
         entry = newest.get(identity)
@@ -101,7 +104,7 @@ def _found(env: WorkerEnv, discovery: Discovery) -> list[dict[str, Any]]:
                 "problems": skill.problems,
                 "status": status,
                 "status_label": "" if info is None else info.label,
-                "href": entry_path(entry) if entry is not None else "",
+                "href": _href(entry, shown) if entry is not None else "",
                 "selectable": not skill.problems and status not in ("pending", "held", "blocked"),
                 "checked": not skill.problems and status == "new",
             }
@@ -109,10 +112,15 @@ def _found(env: WorkerEnv, discovery: Discovery) -> list[dict[str, Any]]:
     return found
 
 
+def _href(entry: SubmissionEntry, shown: Mapping[str, str]) -> str:
+    slug = shown.get(entry.submission_id)
+    return skill_path(slug) if slug is not None else submission_path(entry.submission_id)
+
+
 async def _submit_picked(request: HttpRequest, env: WorkerEnv) -> HttpResponse:
     form = RepositoryForm(request.POST)
     try:
-        discovery = read_discovery(request.POST["token"])
+        discovery = read_discovery(env, request.POST["token"])
     except DiscoveryExpired as error:
         form.add_error(None, str(error))
         return render(request, "submissions/submit.html", {"form": form}, status=400)
@@ -128,7 +136,8 @@ async def _submit_picked(request: HttpRequest, env: WorkerEnv) -> HttpResponse:
             form.add_error(None, _refusal(answer))
         return await _choices(request, env, discovery, form, status=422)
     if len(answers) == 1 and (only := answers[0].submission) is not None:
-        if answers[0].outcome is Outcome.ALREADY_VERIFIED and (slug := only.text("slug")):
+        slug = only.text("slug") if answers[0].outcome is Outcome.ALREADY_VERIFIED else ""
+        if slug and await find_skill(env, slug) is not None:
             return redirect(skill_path(slug))
         return redirect("submissions:submission", only.id)
     return redirect(f"{reverse('submissions:queue')}?{urlencode({'repository': discovery.repo_url})}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -148,14 +149,16 @@ async def test_a_choice_that_is_forged_or_old_is_refused(
     env: WorkerEnv, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     discovery = await discover(env, repository(tmp_path, skills("one")))
-    token = sign_discovery(discovery)
+    token = sign_discovery(env, discovery)
 
-    assert read_discovery(token) == discovery
+    assert read_discovery(env, token) == discovery
     with pytest.raises(DiscoveryExpired):
-        read_discovery(token[:-2] + "xx")
+        read_discovery(replace(env, name="other"), token)
+    with pytest.raises(DiscoveryExpired):
+        read_discovery(env, token[:-2] + "xx")
     monkeypatch.setattr("submissions.intake.TOKEN_HOURS", timedelta(seconds=-1) / timedelta(hours=1))
     with pytest.raises(DiscoveryExpired):
-        read_discovery(token)
+        read_discovery(env, token)
 
 
 async def test_paths_that_were_not_listed_are_not_submitted(env: WorkerEnv, tmp_path: Path) -> None:

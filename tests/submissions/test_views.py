@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from django.test import AsyncClient
 
+from marketplace.moderation import quarantine_skill
 from submissions.models import QueueMessage, SubmissionEntry
 from submissions.queue.pause import pause
 from submissions.store import get_submission
@@ -199,3 +200,20 @@ async def test_what_was_decided_last_is_shown_and_what_waits_longest_comes_first
     assert "first-one" in decided
     assert "first-one" not in waiting
     assert waiting.index("second-one") < waiting.index("third-one")
+
+
+async def test_a_skill_that_was_withdrawn_is_no_longer_linked_to(
+    async_client: AsyncClient, env: WorkerEnv, tmp_path: Path
+) -> None:
+    url = repository(tmp_path, skills("one"))
+    submission = await submitted_one(env, url)
+    await drain(env)
+    await writers.run(quarantine_skill, env, "one", actor="operator", reason="reported")
+    page = (await async_client.get(f"/submissions/{submission.id}")).content.decode()
+    listed = (await async_client.post("/submit", {"repository_url": url})).content.decode()
+    again = await async_client.post("/submit", {"token": _token(listed), "repository_url": url, "paths": ["one"]})
+
+    assert "have since withdrawn" in page
+    assert "/skills/one" not in page
+    assert f"/submissions/{submission.id}" in listed
+    assert again["Location"] == f"/submissions/{submission.id}"

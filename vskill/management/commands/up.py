@@ -131,8 +131,13 @@ class Command(BaseCommand):
         marker = Path(settings.DATA_DIR) / "demo-loaded"
         if marker.exists():
             return
-        call_command("load_demo", stdout=self.stdout)
-        connections.close_all()
+        try:
+            call_command("load_demo", stdout=self.stdout)
+        except CommandError as error:
+            self.stderr.write(f"The demo was not loaded, and is tried again at the next start: {error}")
+            return
+        finally:
+            connections.close_all()
         marker.touch()
         self.stdout.flush()
 
