@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import asyncio
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
 from django.core.asgi import get_asgi_application
 
-from vskill.request_limits import LimitBodies, Receive, Scope, Send
-
-Message = Mapping[str, Any]
+from vskill.request_limits import LimitBodies, Message, Receive, Scope, Send
 
 
 class Client:
@@ -94,6 +93,40 @@ async def test_the_framework_lets_go_of_a_body_over_the_limit() -> None:
 
     assert client.status == 413
     assert client.taken < 10
+
+
+async def test_a_body_that_never_arrives_is_answered_at_the_time_limit() -> None:
+    client = Client([])
+
+    async def silence() -> Message:
+        never: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
+        return await never
+
+    await LimitBodies(reads_all, seconds=0.01)(scope(), silence, client.send)
+
+    assert client.status == 408
+
+
+async def test_a_client_may_wait_for_its_answer_longer_than_its_body_may_take() -> None:
+    client = Client([b"all of it"])
+    left = asyncio.get_running_loop().create_future()
+
+    async def receive() -> Message:
+        return await client.receive() if client.taken == 0 else await left
+
+    async def slow(_scope: Scope, receive: Receive, send: Send) -> None:
+        await receive()
+        leaving = asyncio.ensure_future(receive())
+        # The time limit of the body is over by now, because it is none at all.
+        done, _ = await asyncio.wait({leaving}, timeout=0.01)
+        assert not done
+        left.set_result({"type": "http.disconnect"})
+        assert (await leaving)["type"] == "http.disconnect"
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+
+    await LimitBodies(slow, seconds=0.005)(scope(), receive, client.send)
+
+    assert client.status == 200
 
 
 async def test_what_is_no_request_is_passed_on() -> None:
