@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from operator import attrgetter
-from typing import Any, Final
+from typing import Final
 
-from django.db import transaction
 from django.db.models import Count
 
 from submissions.models import SUBMISSION_PREFIX, SubmissionEntry, SubmissionTransition
@@ -21,12 +19,20 @@ from submissions.records import (
     stuck_of,
     submission_of,
 )
-from submissions.states import FINAL_STATES, STUCK_STATES, State, check_transition
+from submissions.states import FINAL_STATES, STUCK_STATES, State
+from submissions.steps import (
+    create_submission,
+    new_submission_id,
+    repeat,
+    submission_key,
+    submission_namespace,
+    touch,
+    transition,
+)
 from vskill.environments import WorkerEnv
-from vskill.kv.clock import database_now, isoformat
+from vskill.kv.clock import database_now
 from vskill.kv.codec import is_storable
 from vskill.kv.errors import InvalidKey
-from vskill.kv.namespace import KVNamespace
 from vskill.kv.outcomes import ReadCounts, Status
 from vskill.kv.threads import readers
 
@@ -54,58 +60,6 @@ __all__ = [
 INDEX_PAGE: Final = 50
 
 
-def submission_namespace(env: WorkerEnv) -> KVNamespace:
-    """Return the submissions of ``env``."""
-    return KVNamespace(SubmissionEntry, env)
-
-
-def submission_key(submission_id: str) -> str:
-    """Return the key of a submission."""
-    return f"{SUBMISSION_PREFIX}{submission_id}"
-
-
-def new_submission_id() -> str:
-    """Return a new id: ``sub_`` and the hex of a random UUID."""
-    return f"sub_{uuid.uuid4().hex}"
-
-
-def _record(
-    env: WorkerEnv,
-    submission_id: str,
-    sequence: int,
-    current: str,
-    following: State,
-    reason: str,
-    actor: str,
-    trigger: str,
-) -> None:
-    SubmissionTransition.objects.using(env.database).create(
-        namespace=env.name,
-        submission_id=submission_id,
-        sequence=sequence,
-        from_state=current,
-        to_state=following,
-        reason=reason,
-        actor=actor,
-        trigger=trigger,
-    )
-
-
-def create_submission(env: WorkerEnv, fields: Mapping[str, Any], *, actor: str, trigger: str) -> Submission:
-    """Write a new submission in RECEIVED with its first history row, in one transaction, and return it.
-
-    ``fields`` are the parts of the value that the caller knows. Raises ``IntegrityError`` where the same skill has a
-    live one.
-    """
-    submission_id = new_submission_id()
-    with transaction.atomic(using=env.database):
-        now = isoformat(database_now(env.database))
-        value = {**fields, "id": submission_id, "state": State.RECEIVED, "createdAt": now, "updatedAt": now}
-        version = submission_namespace(env).put_sync(submission_key(submission_id), value, expect_version=0)
-        _record(env, submission_id, version, "", State.RECEIVED, "", actor, trigger)
-    return Submission(submission_id, version, value)
-
-
 def read_submission(env: WorkerEnv, submission_id: str) -> Submission:
     """Return one submission, read on the calling thread; raise ``SubmissionNotFound``."""
     try:
@@ -121,53 +75,6 @@ async def get_submission(env: WorkerEnv, submission_id: str) -> Submission:
     except InvalidKey as error:
         # What an address carries may be anything, also what no key can be.
         raise no_such_submission(submission_id) from error
-
-
-def transition(
-    env: WorkerEnv,
-    submission: Submission,
-    following: State,
-    *,
-    reason: str,
-    actor: str,
-    trigger: str,
-    changes: Mapping[str, Any] | None = None,
-    by_operator: bool = False,
-) -> Submission:
-    """Move a submission as it was read to another state: one compare-and-set and one history row, in one transaction.
-
-    Raises ``IllegalTransition`` for a step that the table of states does not have, and ``VersionConflict`` where
-    somebody else moved it since; nothing is written then.
-    """
-    check_transition(submission.state, following, by_operator=by_operator)
-    with transaction.atomic(using=env.database):
-        now = isoformat(database_now(env.database))
-        value = {**submission.value, **(changes or {}), "state": following, "reason": reason, "updatedAt": now}
-        version = submission_namespace(env).put_sync(
-            submission_key(submission.id), value, expect_version=submission.version
-        )
-        _record(env, submission.id, version, submission.state, following, reason, actor, trigger)
-    return Submission(submission.id, version, value)
-
-
-def touch(env: WorkerEnv, submission: Submission, changes: Mapping[str, Any]) -> Submission:
-    """Write ``changes`` into a submission that stays in its state; raise ``VersionConflict`` where somebody else
-    moved it."""
-    now = isoformat(database_now(env.database))
-    value = {**submission.value, **changes, "updatedAt": now}
-    version = submission_namespace(env).put_sync(
-        submission_key(submission.id), value, expect_version=submission.version
-    )
-    return Submission(submission.id, version, value)
-
-
-def repeat(env: WorkerEnv, submission: Submission, *, reason: str, actor: str, trigger: str) -> Submission:
-    """Let a submission begin its state anew, with a history row that says why; raise ``VersionConflict`` as ``touch``
-    does."""
-    with transaction.atomic(using=env.database):
-        again = touch(env, submission, {})
-        _record(env, submission.id, again.version, submission.state, submission.state, reason, actor, trigger)
-    return again
 
 
 def history(env: WorkerEnv, submission_id: str) -> list[SubmissionTransition]:

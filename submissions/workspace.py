@@ -10,18 +10,19 @@ from pathlib import Path
 from typing import Any, Final
 
 from submissions.evidence import STRUCTURE, Evidence, read_evidence, write_evidence
+from submissions.moving import move
+from submissions.records import Submission
 from submissions.source.errors import CommitNotAvailable
 from submissions.source.packages import SkillPackage, read_package
 from submissions.sources import fetch, repository_url
 from submissions.states import State
-from submissions.store import Submission, transition
+from submissions.steps import Step
 from submissions.verification import structure
 from submissions.verification.engines.base import Engine, EngineResult, EngineStatus
 from submissions.verification.findings import Finding
 from submissions.verification.runner import run_engine
 from submissions.verification.verdict import Decision
 from vskill.environments import WorkerEnv
-from vskill.kv.threads import writers
 
 ACTOR: Final = "verification"
 
@@ -44,16 +45,8 @@ class Workspace:
 
     async def move(self, following: State, reason: str, trigger: str, changes: dict[str, Any] | None = None) -> None:
         """Move the submission to another state; raise ``VersionConflict`` where somebody else moved it."""
-        self.submission = await writers.run(
-            transition,
-            self.env,
-            self.submission,
-            following,
-            reason=reason,
-            actor=ACTOR,
-            trigger=trigger,
-            changes=changes,
-        )
+        wanted = Step(self.submission, following, reason, ACTOR, trigger, changes)
+        self.submission = await move(self.env, wanted)
 
     async def package(self) -> SkillPackage:
         """Return the skill at the pinned commit; at the newest one where the host no longer gives the pinned commit."""

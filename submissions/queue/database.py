@@ -18,8 +18,8 @@ from django.db.models import Count, Min, Q
 from django.db.models.functions import Now
 
 from submissions.models import QueueMessage
-from submissions.queue.acknowledging import acknowledger
 from submissions.queue.base import Message, MessageBatch, Queue, QueueStatus
+from submissions.queue.grouping import group
 from submissions.queue.statements import AGING, QueueStatements, queue_statements
 from vskill.environments import WorkerEnv
 from vskill.kv.codec import encode
@@ -117,10 +117,11 @@ class DatabaseQueue(Queue):
 
     async def acknowledge(self, message: Message) -> bool:
         """Delete a message that is done, together with others that are done at the same time."""
-        return await acknowledger(self._alias).add(message, self._acknowledge)
+        return await group(("acknowledge", self._alias), self._acknowledge).add(message)
 
-    def _acknowledge(self, messages: Sequence[Message]) -> set[int]:
-        return {pk for (pk,) in self._execute(self._sql.acknowledge(len(messages)), _tokens(messages))}
+    def _acknowledge(self, messages: Sequence[Message]) -> list[bool]:
+        deleted = {pk for (pk,) in self._execute(self._sql.acknowledge(len(messages)), _tokens(messages))}
+        return [message.id in deleted for message in messages]
 
     async def retry_later(self, message: Message, reason: str, delay: timedelta) -> bool:
         """Give a message back after an error."""
