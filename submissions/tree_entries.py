@@ -15,6 +15,8 @@ MODE_SUBMODULE = "160000"
 REGULAR_MODES = frozenset({MODE_FILE, MODE_FILE_GROUP_WRITABLE, MODE_EXECUTABLE})
 MAX_PATH_LENGTH = 255
 MAX_PATH_DEPTH = 16
+_USTAR_NAME = 100
+_USTAR_PREFIX = 155
 
 _WINDOWS_DEVICES = frozenset(
     {"con", "prn", "aux", "nul", *(f"com{n}" for n in range(1, 10)), *(f"lpt{n}" for n in range(1, 10))}
@@ -71,6 +73,8 @@ def odd_name(path: str) -> str | None:
         return f"the path is longer than {MAX_PATH_LENGTH} bytes"
     if any("\ud800" <= character <= "\udfff" for character in path):
         return "the name is not UTF-8"
+    if not _fits_ustar(path):
+        return "the name, or the folders before it, are too long for an archive that every client can read"
     segments = path.split("/")
     if len(segments) > MAX_PATH_DEPTH:
         return f"the path is more than {MAX_PATH_DEPTH} folders deep"
@@ -83,6 +87,17 @@ def odd_name(path: str) -> str | None:
     return None
 
 
+def _fits_ustar(path: str) -> bool:
+    """Tell whether the header of POSIX ustar holds a path: 100 bytes, or 155 for folders and 100 for what follows."""
+    if len(path.encode()) <= _USTAR_NAME:
+        return True
+    folders, _, name = path.rpartition("/")
+    while folders and len(folders.encode()) > _USTAR_PREFIX:
+        folders, _, last = folders.rpartition("/")
+        name = f"{last}/{name}"
+    return bool(folders) and len(name.encode()) <= _USTAR_NAME
+
+
 def _odd_segment(segment: str) -> str | None:
     if not segment:
         return "the path has an empty part"
@@ -90,7 +105,8 @@ def _odd_segment(segment: str) -> str | None:
         return "the path climbs out of its folder"
     if segment.lower() in {".git", "git~1"}:
         return "the name belongs to git itself"
-    if any(unicodedata.category(character) in {"Cc", "Cf", "Zl", "Zp", "Co", "Cn"} for character in segment):
+    # Spaces other than the ordinary one are invisible too: a no-break space, say.
+    if not segment.isprintable():
         return "the name has control or invisible characters"
     if not _FORBIDDEN_CHARACTERS.isdisjoint(segment):
         return "the name has a character that is not allowed on every system"

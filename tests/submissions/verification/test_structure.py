@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from marketplace.archives import Member, build_tar_gz, build_zip, read_member
 from submissions.tree_entries import TreeEntry, collisions, odd_name
 from submissions.verification.findings import FindingKind
 from submissions.verification.structure import StructureLimits, capabilities_of, check_entries, check_files
@@ -85,6 +86,7 @@ def test_a_thousand_links_are_not_named_one_by_one() -> None:
         "a\nb",
         "a\u200bb",
         "a\u2028b",
+        "a\u00a0b",
         "a\\b",
         "a:b",
         'a"b',
@@ -99,7 +101,10 @@ def test_a_thousand_links_are_not_named_one_by_one() -> None:
         "e\u0301",
         "\udcff",
         "x/" * 16 + "x",
+        "x" * 101,
         "x" * 256,
+        "f" * 156 + "/x",
+        "folder/" + "x" * 101,
         "\u4f60" * 86,
     ],
 )
@@ -108,10 +113,25 @@ def test_names_that_are_not_good_everywhere(path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["a", ".gitignore", ".github/x", "con-fig", "x/" * 15 + "x", "x" * 255, "a b", "\u00e9"]
+    "path",
+    [
+        "a",
+        ".gitignore",
+        ".github/x",
+        "con-fig",
+        "x/" * 15 + "x",
+        "x" * 100,
+        "f" * 154 + "/" + "x" * 100,
+        "a b",
+        "\u00e9",
+    ],
 )
 def test_names_that_are_good_everywhere(path: str) -> None:
     assert odd_name(path) is None
+    # Whatever is good here can be put into the archives that clients read.
+    members = [Member("SKILL.md", b"skill"), Member(path, b"content")]
+    assert read_member(build_zip(members).content, path) == b"content"
+    assert build_tar_gz(members).content
 
 
 @pytest.mark.parametrize(
