@@ -11,7 +11,7 @@ from django.db import transaction
 from submissions.models import QueueMessage
 from submissions.pipeline import VERIFY
 from submissions.queue.database import get_queue
-from submissions.states import ACTIVE_STATES, State
+from submissions.states import ACTIVE_STATES, IllegalTransition, State
 from submissions.store import Submission, read_submission, repeat, transition
 from vskill.environments import WorkerEnv
 from vskill.errors import VskillError
@@ -65,7 +65,12 @@ def approve(env: WorkerEnv, submission_id: str, *, actor: str, reason: str) -> S
     """
     with transaction.atomic(using=env.database):
         submission = read_submission(env, submission_id)
-        if submission.state is State.ON_HOLD and not submission.text("contentHash"):
+        # The pipeline may go to AUTO_APPROVED from the states of checking; a person may not end a check half-way.
+        if submission.state is not State.ON_HOLD:
+            raise IllegalTransition(
+                f"Only a held submission is approved; this one is {submission.state}. It was left as it is."
+            )
+        if not submission.text("contentHash"):
             raise NeverScanned("It was never checked, so there is nothing to approve. Nothing was changed; requeue it.")
         approved = transition(
             env,

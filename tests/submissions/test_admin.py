@@ -67,6 +67,8 @@ def test_nothing_happens_without_a_reason(operator: Client, env: WorkerEnv) -> N
         # What the table of states does not have is refused and left as it is.
         ("approve", State.REJECTED, State.REJECTED),
         ("approve", State.ON_HOLD, State.ON_HOLD),
+        ("approve", State.TIER1_SCANNING, State.TIER1_SCANNING),
+        ("approve", State.TIER2_SCANNING, State.TIER2_SCANNING),
         ("reject", State.PUBLISHED, State.PUBLISHED),
         ("requeue", State.PUBLISHED, State.PUBLISHED),
     ],
