@@ -13,7 +13,7 @@ from marketplace.catalog import SkillFilters, SkillPage, facet_counts, fetchable
 from marketplace.errors import MalformedRecord
 from marketplace.list_query import FACETS, ListQuery
 from marketplace.models import SkillEntry, SkillVersion
-from marketplace.wording import capability_words, verdict_words
+from marketplace.wording import capability_words, published_words
 from vskill.environments import WorkerEnv
 
 PAGE_SIZE: Final = 24
@@ -136,7 +136,7 @@ def _facets(query: ListQuery, counts: dict[str, list[tuple[str, int]]]) -> list[
 
 def _words(facet: str, value: str) -> tuple[str, str]:
     if facet == "verdict":
-        return verdict_words(value).label, verdict_words(value).icon
+        return published_words(value).label, published_words(value).icon
     if facet == "capability":
         return capability_words(value).label, capability_words(value).icon
     return value, ""

@@ -93,7 +93,9 @@ def head(found: Found) -> dict[str, Any]:
             "query": found.exact,
             "warning": _warning(found),
         },
-        "verdict": version_words(version.verdict, found_anything=bool(version.findings)),
+        "verdict": version_words(
+            version.verdict, found_anything=bool(version.findings), summary=version.verdict_summary
+        ),
         "scan_href": skill_href(skill.slug, "scan") + found.exact,
         "files_href": skill_href(skill.slug, "files/"),
     }

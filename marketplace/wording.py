@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 
@@ -67,6 +67,24 @@ NOTED_FOR_ITS_POWER: Final = Words(
     "info",
     "note",
 )
+# What stands here although the checks would have held it has been let through by a person, with its findings.
+APPROVED: Final[dict[str, Words]] = {
+    **dict.fromkeys(
+        ("held", "held_high"),
+        Words(
+            "Approved with findings",
+            "The checks held it, and an operator of this registry approved it. Read the findings before you install it.",
+            "flag",
+            "hold",
+        ),
+    ),
+    "inconclusive": Words(
+        "Approved, not scanned",
+        "A check that was due could not finish; an operator of this registry approved it all the same.",
+        "question",
+        "hold",
+    ),
+}
 NO_VERDICT: Final = Words("No verdict recorded", "No verdict is stored for this version.", "question")
 
 SEVERITIES: Final[dict[str, Words]] = {
@@ -99,9 +117,19 @@ def verdict_words(verdict: str | None) -> Words:
     return VERDICTS.get((verdict or "").lower(), NO_VERDICT)
 
 
-def version_words(verdict: str | None, *, found_anything: bool) -> Words:
-    """Return how the verdict of a version is shown where its findings, if any, are on the same page."""
-    words = verdict_words(verdict)
+def published_words(verdict: str | None) -> Words:
+    """Return how the verdict of something published is shown: what the checks held is there because a person let it."""
+    return APPROVED.get((verdict or "").lower()) or verdict_words(verdict)
+
+
+def version_words(verdict: str | None, *, found_anything: bool, summary: str = "") -> Words:
+    """Return how the verdict of a version is shown where its findings, if any, are on the same page.
+
+    ``summary`` is the sentence that was stored with the verdict; where a person approved it, that one says why.
+    """
+    words = published_words(verdict)
+    if words in APPROVED.values() and summary:
+        return replace(words, sentence=f"{summary.rstrip('.')}. Read the findings before you install it.")
     return NOTED_FOR_ITS_POWER if words is VERDICTS["notes"] and not found_anything else words
 
 

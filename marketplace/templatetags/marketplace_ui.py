@@ -7,15 +7,18 @@ from typing import Any, Final
 
 from django import template
 
-from marketplace.wording import capability_words, severity_words, verdict_words
+from marketplace.wording import capability_words, published_words, severity_words, verdict_words
 
 register = template.Library()
 
 
 @register.inclusion_tag("components/badge.html")
-def verdict_badge(verdict: str | None, label: str = "", large: bool = False) -> dict[str, Any]:
-    """Show a verdict in words beside its icon; a verdict that this version does not know is shown as not recorded."""
-    words = verdict_words(verdict)
+def verdict_badge(verdict: str | None, label: str = "", large: bool = False, published: bool = False) -> dict[str, Any]:
+    """Show a verdict in words beside its icon; a verdict that this version does not know is shown as not recorded.
+
+    ``published`` says that it is the verdict of something that stands in the marketplace.
+    """
+    words = published_words(verdict) if published else verdict_words(verdict)
     return {"tone": words.tone, "icon": words.icon, "label": label or words.label, "large": large}
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.template import Context, Template
 
-from marketplace.wording import CAPABILITIES, SEVERITIES, VERDICTS, verdict_words, version_words
+from marketplace.wording import CAPABILITIES, SEVERITIES, VERDICTS, published_words, verdict_words, version_words
 from vskill.templatetags.icons import DRAWINGS
 
 
@@ -97,3 +97,12 @@ def test_notes_without_a_finding_are_said_to_be_about_what_it_asks_for() -> None
     assert "asks for" in version_words("notes", found_anything=False).sentence
     assert version_words("notes", found_anything=True) is VERDICTS["notes"]
     assert version_words("clear", found_anything=False) is VERDICTS["clear"]
+
+
+@pytest.mark.parametrize("verdict", ["held", "held_high", "inconclusive"])
+def test_what_the_checks_held_is_shown_as_approved_where_it_is_published(verdict: str) -> None:
+    assert "Approved" in show("{% verdict_badge verdict published=True %}", verdict=verdict)
+    assert "Approved" not in show("{% verdict_badge verdict %}", verdict=verdict)
+    assert "not published" not in published_words(verdict).sentence
+    said = version_words(verdict, found_anything=True, summary="Held by the checks, then approved: looked at.")
+    assert said.sentence == ("Held by the checks, then approved: looked at. Read the findings before you install it.")
