@@ -73,7 +73,7 @@ APPROVED: Final[dict[str, Words]] = {
         ("held", "held_high"),
         Words(
             "Approved with findings",
-            "The checks held it, and an operator of this registry approved it. Read the findings before you install it.",
+            "The checks held it, and an operator approved it. Read the findings before you install it.",
             "flag",
             "hold",
         ),
