@@ -15,6 +15,6 @@ os.environ["VSKILL_DATA_DIR"] = os.environ["VSKILL_TEST_DATA_DIR"]
 os.environ.setdefault("VSKILL_HOSTS", "testserver,localhost,127.0.0.1")
 os.environ.setdefault("VSKILL_SOURCE_ROOTS", tempfile.gettempdir())
 
-from vskill.settings import *  # noqa: E402, F403 - the variables above must be set first; a settings module is its names
+from vskill.settings import *  # noqa: F403 - the variables above must be set first; a settings module is its names
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
