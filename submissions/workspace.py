@@ -131,6 +131,6 @@ def _still_valid(stored: Evidence, engine: Engine, package: SkillPackage) -> boo
     result = stored.result
     return (
         stored.content_hash == package.content_hash
-        and result.engine_version == engine.version
+        and (result.engine_version, result.adapter) == (engine.version, engine.adapter)
         and result.status is EngineStatus.COMPLETE
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from submissions.child_processes import ChildLimits, ChildOutcome, ChildResult, run_child
@@ -49,7 +49,7 @@ async def run_engine(engine: Engine, tree: Path, limits: EngineLimits | None = N
         status = EngineStatus.TIMED_OUT if timed_out else EngineStatus.FAILED
         return _without_answer(engine, version, status, problem)
     try:
-        return engine.parse(result.stdout)
+        return replace(engine.parse(result.stdout), adapter=engine.adapter)
     except (ValueError, RecursionError) as error:
         return _without_answer(engine, version, EngineStatus.FAILED, f"gave an answer that cannot be read: {error}")
 

@@ -13,10 +13,11 @@ from marketplace.blocklist import BlockKind, add_block
 from marketplace.models import SkillEntry, SkillVersion
 from submissions.evidence import all_evidence, read_evidence, write_evidence
 from submissions.models import QueueMessage
-from submissions.operations import approve
+from submissions.operations import approve, requeue
 from submissions.pipeline import hold, process_submission
 from submissions.states import State
 from submissions.store import Submission, get_submission, history, transition
+from submissions.verification.engines.skilltotal import SkillTotal
 from tests.git_factory import commit, skill_md
 from tests.submissions.front_door import EVIL, drain, repository, skills, submitted, submitted_one, worked_off
 from vskill.environments import WorkerEnv, get_environment
@@ -158,6 +159,20 @@ async def test_an_approved_submission_goes_on_with_its_stored_scan(env: WorkerEn
     assert published.state is State.PUBLISHED
     entry = await SkillEntry.objects.aget(key="skill:key-helper")
     assert "left_by_the_first_scan" in entry.value
+
+
+async def test_a_result_of_an_older_adapter_is_scanned_again(
+    env: WorkerEnv, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submission = await submitted_one(env, repository(tmp_path, {"key-helper/SKILL.md": EVIL}))
+    await worked_off(env, submission)
+    monkeypatch.setattr(SkillTotal, "adapter", SkillTotal.adapter + 1)
+    await writers.run(requeue, env, submission.id, actor="operator", reason="a new adapter")
+    await worked_off(env, submission)
+    stored = await read_evidence(env, submission.id, "skilltotal")
+
+    assert stored is not None
+    assert stored.result.adapter == SkillTotal.adapter
 
 
 async def test_what_the_queue_gives_up_is_held_and_says_why(env: WorkerEnv, tmp_path: Path) -> None:

@@ -29,9 +29,9 @@ class EngineStatus(StrEnum):
 class EngineResult:
     """What one engine said about one package.
 
-    ``blocked`` tells whether the engine's own threshold for stopping an installation was reached, and ``reasons``
-    say why in its words. ``capabilities`` are names of what the skill can do; they accuse nobody. ``error`` is a
-    sentence when the status is not ``complete``.
+    ``blocked`` tells whether the engine's own threshold for stopping an installation was reached, and ``reasons`` say
+    why in its words. ``adapter`` is the version of our side of the engine, see ``Engine``. ``capabilities`` are names
+    of what the skill can do; they accuse nobody. ``error`` is a sentence when the status is not ``complete``.
     """
 
     engine: str
@@ -42,6 +42,7 @@ class EngineResult:
     blocked: bool = False
     reasons: tuple[str, ...] = ()
     error: str = ""
+    adapter: int = 1
 
     def as_json(self) -> dict[str, Any]:
         """Return plain values that ``json.dumps`` accepts; ``from_json`` reads them back."""
@@ -54,6 +55,7 @@ class EngineResult:
             "blocked": self.blocked,
             "reasons": list(self.reasons),
             "error": self.error,
+            "adapter": self.adapter,
         }
 
     @classmethod
@@ -68,17 +70,20 @@ class EngineResult:
             blocked=bool(value["blocked"]),
             reasons=tuple(str(item) for item in value["reasons"]),
             error=str(value["error"]),
+            adapter=int(value["adapter"]),
         )
 
 
 class Engine(ABC):
     """One scanner. It never runs in our process: it names a program, and reads what that program printed.
 
-    ``tier`` says in which state of a submission it runs, 1 or 2.
+    ``tier`` says in which state of a submission it runs, 1 or 2. ``adapter`` is raised with every change of how the
+    scanner is called or its answer is read, so that results from before do not count any more.
     """
 
     name: ClassVar[str]
     tier: ClassVar[int] = 1
+    adapter: ClassVar[int] = 1
 
     @property
     @abstractmethod
