@@ -10,7 +10,7 @@ import json
 import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ from tests.kv.database_layer import Execute, around_each_statement
 from vskill.environments import WorkerEnv, get_environment
 from vskill.kv.codec import decode, prefix_end
 from vskill.kv.namespace import KVNamespace
-from vskill.kv.reader import decode_row
+from vskill.kv.reader import CHUNK_SIZE, decode_row, read_chunk
 from vskill.kv.statements import statements
 from vskill.kv.threads import readers
 
@@ -67,11 +67,20 @@ async def get_by_callers(namespace: KVNamespace, keys: Sequence[str]) -> int:
     return sum(await asyncio.gather(*(caller() for _ in range(WINDOW))))
 
 
-async def get_many(namespace: KVNamespace, keys: Sequence[str], window: int = WINDOW) -> int:
+async def get_many(namespace: KVNamespace, keys: Sequence[str]) -> int:
     """Read all keys as a stream."""
     found = 0
-    async for outcome in namespace.get_many(keys, window=window):
+    async for outcome in namespace.get_many(keys, window=WINDOW):
         found += outcome.found
+    return found
+
+
+def chunks_one_by_one(keys: Sequence[str]) -> int:
+    """Read the chunks that ``get_many`` would read, one after another on one connection of one thread."""
+    found = 0
+    for start in range(0, len(keys), CHUNK_SIZE):
+        outcomes = read_chunk(SubmissionEntry, "default", "default", keys[start : start + CHUNK_SIZE])
+        found += sum(outcome.found for outcome in outcomes.values())
     return found
 
 
@@ -176,20 +185,16 @@ class Bench:
     def round_trips(self) -> list[Row]:
         """Measure what reading chunks at once is worth when each select takes five milliseconds longer."""
         keys = self.keys[:10_000]
-        rows = []
-        for name, context in (("with 5 ms added", slow_selects()), ("without", nullcontext())):
-            with context:
-                one_by_one, at_once = self.best(
-                    lambda: get_many(self.namespace, keys, window=500),
-                    lambda: get_many(self.namespace, keys),
-                    expected=len(keys),
-                )
-            title = f"10,000 keys {name}: chunks at once faster than one by one"
-            ratio = one_by_one / at_once
-            rows.append(
-                at_least(self.area, title, ratio, 3) if name != "without" else Row(self.area, title, ratio, "x")
-            )
-        return rows
+        ways = (lambda: readers.run(chunks_one_by_one, keys), lambda: get_many(self.namespace, keys))
+        _one_by_one, floor = self.best(*ways, expected=len(keys))
+        with slow_selects():
+            one_by_one, at_once = self.best(*ways, expected=len(keys))
+        title = "10,000 keys with 5 ms added: chunks at once against one by one"
+        # Without any delay the same work takes ``floor``: no overlap of delays can be faster than that.
+        return [
+            at_least(self.area, title, one_by_one / at_once, 3),
+            Row(self.area, "  the most that the interpreter's own work allows", one_by_one / floor, "x"),
+        ]
 
     def listing(self) -> list[Row]:
         """Measure listing by pages of a thousand: the last page against the first, and a half against the whole."""

@@ -150,6 +150,22 @@ def list_keys(
     return KeyPage(tuple(keys), complete, following, unreadable)
 
 
+def list_names(
+    model: type[AbstractKVEntry], alias: str, namespace: str, prefix: str, after: str | None, limit: int
+) -> tuple[list[str], bool]:
+    """Return at most ``limit`` keys of ``prefix`` that follow ``after``, and whether these are the last.
+
+    The same keys as ``list_keys`` gives, without what it says about them.
+    """
+    page = _Page(model, alias, namespace, check_prefix(prefix), after)
+    try:
+        names = [name for (name,) in page.select('"key"', limit + 1)]
+    except READ_FAILURES:
+        keys, _unreadable, complete = page.rescue(limit)
+        return [key.name for key in keys], complete
+    return names[:limit], len(names) <= limit
+
+
 def _metadata(text: str) -> dict[str, Any] | None:
     if text == "{}":
         return {}

@@ -16,7 +16,7 @@ from django.conf import settings
 from vskill.environments import WorkerEnv
 from vskill.kv import writer
 from vskill.kv.codec import check_key
-from vskill.kv.listing import MAX_PAGE, KeyPage, list_keys
+from vskill.kv.listing import MAX_PAGE, KeyPage, list_keys, list_names
 from vskill.kv.loader import Source, current_batcher, start_chunk, timed_out
 from vskill.kv.models import AbstractKVEntry
 from vskill.kv.outcomes import Outcome
@@ -120,14 +120,13 @@ class KVNamespace:
 
     async def list_all(self, prefix: str = "", *, page: int = MAX_PAGE) -> AsyncIterator[str]:
         """Yield every key that starts with ``prefix``, page by page; more than one page is no special case."""
-        cursor: str | None = None
-        while True:
-            listed = await self.list(prefix, limit=page, cursor=cursor)
-            for key in listed.keys:
-                yield key.name
-            if listed.list_complete:
-                return
-            cursor = listed.cursor
+        limit, after = max(1, min(page, MAX_PAGE)), None
+        complete = False
+        while not complete:
+            names, complete = await readers.run(list_names, *self._source, prefix, after, limit)
+            for name in names:
+                yield name
+            after = names[-1] if names else None
 
     async def purge_expired(self) -> int:
         """Delete every entry that has expired and return how many there were."""

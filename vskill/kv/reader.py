@@ -8,6 +8,7 @@ five hundred.
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
@@ -29,6 +30,9 @@ READ_FAILURES: Final = (DatabaseError, InterfaceError, UnicodeDecodeError)
 NO_KEY: Final = ""
 
 logger = logging.getLogger(__name__)
+
+# Decoding needs the interpreter, which runs one thread at a time; to wait here costs less than to fight for it.
+_decoding: Final = threading.Lock()
 
 Row = tuple[str, str, int, str, bool]
 
@@ -84,8 +88,9 @@ class _ChunkReader:
             self._after_failure(keys, error)
             return
         outcomes = self.outcomes
-        for row in rows:
-            outcomes[row[0]] = decode_row(row)
+        with _decoding:
+            for row in rows:
+                outcomes[row[0]] = decode_row(row)
         if len(rows) < len(keys):
             for key in keys:
                 if key not in outcomes:

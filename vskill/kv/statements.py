@@ -23,7 +23,7 @@ _NOW_PLUS = {"sqlite": "STRFTIME('%%Y-%%m-%%d %%H:%%M:%%f', 'NOW', %s)", "postgr
 # One parameter for all keys, so that the text of the statement is the same for any number of them.
 _KEY_AMONG = {
     "sqlite": '"key" IN (SELECT value FROM json_each(%s))',
-    "postgresql": '"key" = ANY(%s::text[])',
+    "postgresql": '"key" = ANY(ARRAY(SELECT json_array_elements_text(%s::json)))',
 }
 WRITTEN = ("value", "metadata", "expires_at", "updated_at")
 
@@ -55,9 +55,9 @@ class Statements:
             f'WHERE "namespace" = %s AND {_KEY_AMONG[self.vendor]}'
         )
 
-    def keys(self, keys: Sequence[str]) -> Any:
+    def keys(self, keys: Sequence[str]) -> str:
         """Return the one parameter that stands for all ``keys``."""
-        return json.dumps(keys, ensure_ascii=False) if self.vendor == "sqlite" else list(keys)
+        return json.dumps(keys, ensure_ascii=False)
 
     def page(self, columns: str, *, after: bool, end: bool) -> str:
         """Select ``columns`` of live entries in the order of their keys.
