@@ -224,6 +224,8 @@ def _revive(env: WorkerEnv, submission: Submission, actor: str) -> Submission:
         submission = transition(
             env, submission, State.RECEIVED, reason="submitted again", actor=actor, trigger="submit"
         )
+        get_queue(env).send(env.name, VERIFY, submission.id, anew=True)
+        return submission
     if submission.state in ACTIVE_STATES and get_queue(env).send(env.name, VERIFY, submission.id):
         return repeat(
             env, submission, reason="submitted again after it had lost its place", actor=actor, trigger="submit"

@@ -38,8 +38,8 @@ def _forget_failures(env: WorkerEnv, submission_id: str) -> None:
     parked.delete()
 
 
-def _send(env: WorkerEnv, submission_id: str) -> bool:
-    return get_queue(env).send(env.name, VERIFY, submission_id, priority=OPERATOR_PRIORITY)
+def _send(env: WorkerEnv, submission_id: str, *, anew: bool = False) -> bool:
+    return get_queue(env).send(env.name, VERIFY, submission_id, priority=OPERATOR_PRIORITY, anew=anew)
 
 
 def requeue(env: WorkerEnv, submission_id: str, *, actor: str, reason: str) -> Submission:
@@ -54,7 +54,8 @@ def requeue(env: WorkerEnv, submission_id: str, *, actor: str, reason: str) -> S
         requeued = transition(
             env, submission, State.RECEIVED, reason=reason, actor=actor, trigger=TRIGGER, by_operator=True
         )
-        _send(env, submission_id)
+        # A worker that has just ended it may not have settled its message yet: that message is not the new work's.
+        _send(env, submission_id, anew=True)
         return requeued
 
 
@@ -83,7 +84,7 @@ def approve(env: WorkerEnv, submission_id: str, *, actor: str, reason: str) -> S
             by_operator=True,
         )
         _forget_failures(env, submission_id)
-        _send(env, submission_id)
+        _send(env, submission_id, anew=True)
         return approved
 
 

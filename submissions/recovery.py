@@ -59,6 +59,8 @@ TRIGGER: Final = "recover_stuck"
 RECOVERIES_KEPT: Final = timedelta(hours=24)
 SWEEPS_KEPT: Final = timedelta(days=7)
 SUBMISSIONS_LOGGED: Final = 100
+# Beside the stuck ones, the states that wait for a next step of the pipeline: without a message none would ever come.
+SWEPT_STATES: Final = STUCK_STATES | {State.VENDOR_APPROVED, State.RESCAN_REQUIRED}
 RECOVERY_EXHAUSTED: Final = "recovery_exhausted"
 
 
@@ -169,7 +171,7 @@ async def recover_stuck(
     env: WorkerEnv,
     *,
     older_than: timedelta | None = None,
-    states: frozenset[State] = STUCK_STATES,
+    states: frozenset[State] = SWEPT_STATES,
     using: str = "index",
     limit: int | None = None,
     dry_run: bool = False,

@@ -105,9 +105,7 @@ async def get_submissions_fresh(env: WorkerEnv, ids: Iterable[str]) -> tuple[lis
 
 def _stuck_candidates(env: WorkerEnv, now: datetime, older_than: timedelta, states: frozenset[State]) -> list[str]:
     rows = SubmissionEntry.objects.using(env.database).live()
-    rows = rows.filter(namespace=env.name, state__in=sorted(STUCK_STATES), state_at__lte=now - older_than)
-    if states != STUCK_STATES:
-        rows = rows.filter(state__in=sorted(states))
+    rows = rows.filter(namespace=env.name, state__in=sorted(states), state_at__lte=now - older_than)
     return list(rows.order_by("state_at").values_list("key", flat=True))
 
 

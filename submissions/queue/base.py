@@ -91,8 +91,13 @@ class Queue(ABC):
         *,
         priority: int = 0,
         delay: timedelta = timedelta(),
+        anew: bool = False,
     ) -> bool:
-        """Add a message, synchronously, and return whether it is new: one of that kind and subject is enough."""
+        """Add a message, synchronously, and return whether it is new: one of that kind and subject is enough.
+
+        With ``anew`` one that is there already starts from the beginning, its lease void: whoever holds it has worked
+        on what is no longer so, and must not settle it any more.
+        """
 
     @abstractmethod
     async def receive(

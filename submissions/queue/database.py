@@ -61,13 +61,14 @@ class DatabaseQueue(Queue):
         *,
         priority: int = 0,
         delay: timedelta = timedelta(),
+        anew: bool = False,
     ) -> bool:
-        """Add a message inside the caller's transaction, and return whether it is new."""
+        """Add a message inside the caller's transaction, and return whether it is new or begins anew."""
         seconds = delay.total_seconds()
         text = encode(dict(body or {}))
         with connections[self._alias].cursor() as cursor:
             cursor.execute(
-                self._sql.send,
+                self._sql.send_anew if anew else self._sql.send,
                 [environment, kind, subject, text, priority, seconds, seconds - priority * AGING],
             )
             return bool(cursor.rowcount)

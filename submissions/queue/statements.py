@@ -70,6 +70,17 @@ class QueueStatements:
         )
 
     @cached_property
+    def send_anew(self) -> str:
+        """Insert a message, or start the one of that kind and subject from the beginning; parameters: as ``send``."""
+        fresh = [name for name in _NEW if name not in ("environment", "kind", "subject")]
+        changes = ", ".join(f"{name} = excluded.{name}" for name in (*fresh, "available_at", "due_at"))
+        return self.send.replace(
+            "ON CONFLICT DO NOTHING",
+            "ON CONFLICT (environment, kind, subject) WHERE parked_at IS NULL "
+            f"DO UPDATE SET leased_until = NULL, {changes}",
+        )
+
+    @cached_property
     def _ready(self) -> str:
         return (
             f"environment = %s AND parked_at IS NULL AND available_at <= {self.now} "

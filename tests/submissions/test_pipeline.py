@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from submissions.evidence import all_evidence, read_evidence, write_evidence
 from submissions.models import QueueMessage
 from submissions.operations import approve, requeue
 from submissions.pipeline import hold, process_submission
+from submissions.queue.database import get_queue
 from submissions.states import State
 from submissions.store import Submission, get_submission, history, transition
 from submissions.verification.engines.skilltotal import SkillTotal
@@ -224,3 +226,18 @@ async def test_two_skills_of_one_name_are_both_published_under_slugs_of_their_ow
 
     slugs = [entry.slug async for entry in SkillEntry.objects.all()]
     assert len(slugs) == len(set(slugs)) == 2
+
+
+@pytest.mark.parametrize("operation", [requeue, approve])
+async def test_an_operator_between_the_end_and_the_settling_of_a_message_keeps_its_work(
+    env: WorkerEnv, tmp_path: Path, operation: Callable[..., Submission]
+) -> None:
+    submission = await submitted_one(env, repository(tmp_path, {"key-helper/SKILL.md": EVIL}))
+    queue = get_queue(env)
+    (message,) = (await queue.receive(env.name, 1, worker="the one that is about to settle")).messages
+    await run_with_worker_env(env, process_submission, submission.id)
+    moved = await writers.run(operation, env, submission.id, actor="operator", reason="looked at")
+
+    assert not await queue.acknowledge(message)
+    assert (await queue.status(env.name)).waiting == 1
+    assert (await worked_off(env, moved)).state is (State.PUBLISHED if operation is approve else State.ON_HOLD)

@@ -8,7 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from asgiref.sync import sync_to_async
+from asgiref.sync import async_to_sync, sync_to_async
 from django.db.models import F
 from pytest_django import Settings
 
@@ -246,3 +246,13 @@ def test_an_approval_that_is_put_back_stays_one(env: WorkerEnv) -> None:
     assert again.state is State.AUTO_APPROVED
     held = transition(env, again, State.ON_HOLD, reason="", actor="test", trigger="test")
     assert held.state is State.ON_HOLD
+
+
+@pytest.mark.parametrize("state", [State.VENDOR_APPROVED, State.RESCAN_REQUIRED])
+def test_a_step_of_the_pipeline_that_lost_its_message_is_put_back(env: WorkerEnv, state: State) -> None:
+    waiting = make_submission(env, state, age=timedelta(hours=1))
+    report = async_to_sync(recover_stuck)(env)
+
+    assert report.count(Result.RECOVERED) == 1
+    assert len(messages_of(env, waiting.id)) == 1
+    assert read_submission(env, waiting.id).state is state

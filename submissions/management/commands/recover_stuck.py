@@ -13,8 +13,8 @@ from django.core.management.base import CommandParser
 from django.db import DatabaseError
 from tqdm import tqdm
 
-from submissions.recovery import RecoveryReport, RecoveryRunning, Result, recover_stuck
-from submissions.states import STUCK_STATES, State
+from submissions.recovery import SWEPT_STATES, RecoveryReport, RecoveryRunning, Result, recover_stuck
+from submissions.states import State
 from vskill.environments import WorkerEnv
 from vskill.management.environment_command import EnvironmentCommand
 
@@ -47,7 +47,7 @@ class Command(EnvironmentCommand):
             help="how long without a move is stuck (default %(default)g)",
         )
         parser.add_argument(
-            "--state", action="append", choices=sorted(STUCK_STATES), help="look at this state only; may be repeated"
+            "--state", action="append", choices=sorted(SWEPT_STATES), help="look at this state only; may be repeated"
         )
         parser.add_argument(
             "--using",
@@ -97,7 +97,7 @@ class Command(EnvironmentCommand):
         return await recover_stuck(
             env,
             older_than=timedelta(seconds=options["older_than"]),
-            states=frozenset(State(name) for name in options["state"]) if options["state"] else STUCK_STATES,
+            states=frozenset(State(name) for name in options["state"]) if options["state"] else SWEPT_STATES,
             using=options["using"],
             limit=options["limit"],
             dry_run=options["dry_run"],

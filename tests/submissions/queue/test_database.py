@@ -262,3 +262,18 @@ async def test_the_status_counts_each_message_once(env: WorkerEnv) -> None:
 def test_a_body_that_is_no_object_is_an_invalid_message(body: str) -> None:
     with pytest.raises(InvalidMessage, match="message 7"):
         Message(7, "default", KIND, "one", body, "token", 0, 0).decoded()
+
+
+async def test_a_message_that_begins_anew_is_no_longer_the_old_holders(env: WorkerEnv) -> None:
+    queue = get_queue(env)
+    await in_thread(send)(env, "one")
+    (held,) = (await queue.receive(env.name, 1, worker="first")).messages
+    await queue.retry_later(held, "an error", timedelta())
+    (held,) = (await queue.receive(env.name, 1, worker="first")).messages
+
+    assert not await in_thread(queue.send)(env.name, KIND, "one")
+    assert await in_thread(queue.send)(env.name, KIND, "one", priority=3, anew=True)
+    assert not await queue.acknowledge(held)
+    (again,) = (await queue.receive(env.name, 1, worker="second")).messages
+    assert (again.id, again.errors, again.crashes) == (held.id, 0, 0)
+    assert await queue.acknowledge(again)
