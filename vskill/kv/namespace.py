@@ -185,9 +185,13 @@ async def _chunks(keys: Iterable[str] | AsyncIterable[str], size: int) -> AsyncG
 
 
 async def _settled(chunk: Sequence[str], reading: Future[dict[str, Outcome]], seconds: float) -> Iterable[Outcome]:
-    try:
-        async with asyncio.timeout(seconds):
-            outcomes = await asyncio.wrap_future(reading)
-    except TimeoutError:
-        return [timed_out(key, seconds) for key in chunk]
+    # An answer that is there already is not waited for: the loop would let go of the interpreter, which threads that
+    # decode give back only after some milliseconds.
+    if not reading.done():
+        try:
+            async with asyncio.timeout(seconds):
+                await asyncio.wrap_future(reading)
+        except TimeoutError:
+            return [timed_out(key, seconds) for key in chunk]
+    outcomes = reading.result()
     return [outcomes[key] for key in chunk]
