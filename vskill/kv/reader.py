@@ -24,6 +24,7 @@ from vskill.kv.statements import statements
 
 CHUNK_SIZE: Final = 500
 LONGEST_REASON: Final = 200
+RECONNECTIONS: Final = 5
 # What a select raises when a database, its driver or the text of a row is at fault; all else is a mistake of ours.
 READ_FAILURES: Final = (DatabaseError, InterfaceError, UnicodeDecodeError)
 # A key that no entry can have: a select of it reads no row, so what fails then is not a row.
@@ -136,15 +137,20 @@ class _ChunkReader:
         if connection.is_usable():
             return False
         self._connected_anew = True
-        connection.close()
-        if (pool := getattr(connection, "pool", None)) is not None:
-            # What broke this connection (a server that was started anew) broke those that lie idle beside it.
-            pool.check()
-        try:
-            connection.ensure_connection()
-        except READ_FAILURES:
-            return False
-        return True
+        pool = getattr(connection, "pool", None)
+        for _attempt in range(RECONNECTIONS):
+            connection.close()
+            if pool is not None:
+                # What broke this connection (a server that was started anew) broke those that lie idle beside it.
+                pool.check()
+            try:
+                connection.ensure_connection()
+            except READ_FAILURES:
+                return False
+            # Another thread may have put a broken one back since.
+            if connection.is_usable():
+                return True
+        return False
 
     def _a_row_is_to_blame(self) -> bool:
         if self._connection.connection is None:
