@@ -41,9 +41,9 @@ class TestStuckIndex:
         assert "submission_stuck" in rows.filter(state_at__lt="2027-01-01T00:00:00Z").explain()
 
     def test_an_index_over_everything_is_no_partial_one(self) -> None:
+        whole = next(index.name for index in SubmissionEntry._meta.indexes if index.condition is None)
         with pytest.raises(ValueError, match="no partial index"):
-            InPartialIndex(SubmissionEntry, "submission_newest")
-        assert "submission_newest" in {index.name for index in SubmissionEntry._meta.indexes}
+            InPartialIndex(SubmissionEntry, whole)
 
     def test_percent_signs_and_quotes_in_a_condition_reach_the_database_as_they_are(
         self, monkeypatch: pytest.MonkeyPatch
