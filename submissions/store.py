@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncIterable, Iterable, Sequence
 from datetime import datetime, timedelta
 from operator import attrgetter
 from typing import Final
@@ -34,6 +34,7 @@ from vskill.kv.clock import database_now
 from vskill.kv.codec import is_storable
 from vskill.kv.errors import InvalidKey
 from vskill.kv.outcomes import ReadCounts, Status
+from vskill.kv.partial_index import InPartialIndex
 from vskill.kv.threads import readers
 
 __all__ = [
@@ -105,8 +106,12 @@ async def get_submissions_fresh(env: WorkerEnv, ids: Iterable[str]) -> tuple[lis
 
 def _stuck_candidates(env: WorkerEnv, now: datetime, older_than: timedelta, states: frozenset[State]) -> list[str]:
     rows = SubmissionEntry.objects.using(env.database).live()
-    rows = rows.filter(namespace=env.name, state__in=sorted(states), state_at__lte=now - older_than)
-    return list(rows.order_by("state_at").values_list("key", flat=True))
+    rows = rows.filter(namespace=env.name, state_at__lte=now - older_than).order_by("state_at")
+    parts = [rows.filter(state=state) for state in sorted(states - STUCK_STATES)]
+    if stuck := states & STUCK_STATES:
+        indexed = rows.filter(InPartialIndex(SubmissionEntry, "submission_stuck"))
+        parts.append(indexed if stuck == STUCK_STATES else indexed.filter(state__in=sorted(stuck)))
+    return [key for part in parts for key in part.values_list("key", flat=True)]
 
 
 async def get_stuck_submissions(
@@ -128,7 +133,7 @@ async def get_stuck_submissions(
         now = await readers.run(database_now, env.database)
     namespace = submission_namespace(env)
     if using == "scan":
-        keys: Sequence[str] = [key async for key in namespace.list_all(SUBMISSION_PREFIX)]
+        keys: AsyncIterable[str] | Sequence[str] = namespace.list_all(SUBMISSION_PREFIX)
     else:
         keys = await readers.run(_stuck_candidates, env, now, older_than, states)
     stuck: list[StuckSubmission] = []
