@@ -189,6 +189,7 @@ def test_connections_that_the_server_ends_are_made_anew_and_nothing_is_lost(env:
         return outcomes
 
     assert statuses(async_to_sync(read)()) == {Status.VALUE: 2000}
-    # The tests after this one get whole connections.
+    # The tests after this one get a pool that has no connections to replace.
     readers.close()
-    pool.check()
+    connection.close()
+    connection.close_pool()  # type: ignore[attr-defined]  # as above
