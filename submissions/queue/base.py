@@ -120,6 +120,10 @@ class Queue(ABC):
         """
 
     @abstractmethod
+    async def has_last_chance(self, environment: str) -> bool:
+        """Tell whether there is a message that only ``last_chance`` would receive."""
+
+    @abstractmethod
     async def acknowledge(self, message: Message) -> bool:
         """Remove a message that is done; False where the lease was no longer held, and nothing was changed."""
 
@@ -130,6 +134,13 @@ class Queue(ABC):
     @abstractmethod
     async def release(self, message: Message) -> bool:
         """Give a message back as if it had never been received; False as above."""
+
+    @abstractmethod
+    async def surrender(self, message: Message) -> bool:
+        """Give a message back as ``release`` does, even after its lease has run out, unless somebody else had it since.
+
+        For a worker that lives and has stopped: the end of its lease was no crash.
+        """
 
     @abstractmethod
     async def park(self, message: Message, reason: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from time import monotonic
@@ -97,7 +97,9 @@ class ConsumerOptions:
     """How a consumer takes work.
 
     ``once``: what there is place for, once. ``drain``: until nothing is left, delayed work too; what is paused counts
-    as nothing.
+    as nothing. ``last_chances``: messages that one more crash would park, and only these, one after another until none
+    is left. ``apart`` works these off elsewhere, so that none of them dies with another's process; without it this
+    process works on one at a time.
     """
 
     max_batch_size: int
@@ -105,6 +107,8 @@ class ConsumerOptions:
     worker: str
     once: bool = False
     drain: bool = False
+    last_chances: bool = False
+    apart: Callable[[WorkerEnv], Awaitable[None]] | None = None
 
 
 class Consumer:
@@ -115,7 +119,7 @@ class Consumer:
         self._handlers = handlers
         self._options = options
         self._batches: set[asyncio.Task[None]] = set()
-        self._last_chance_taken = False
+        self._last_chance: asyncio.Task[None] | None = None
         self._ask_again_at: dict[str, float] = {}
         self.report = BatchReport()
 
@@ -134,6 +138,8 @@ class Consumer:
             if self._options.once:
                 return
             if not took:
+                if self._options.last_chances and not self._batches:
+                    return
                 if self._options.drain and not self._batches and not await self._work_left():
                     return
                 await self._wait(stop)
@@ -174,14 +180,13 @@ class Consumer:
 
     async def _take(self, env: WorkerEnv, places: int, wait: timedelta, keeper: LeaseKeeper) -> int:
         """Start at most ``places`` batches of one environment and return how many."""
-        asked_at = monotonic()
         try:
             if await get_pause(env) is not None:
                 return 0
+            asked_at = monotonic()
             batch = await self._receive_last_chance(env)
-            if alone := bool(batch):
-                self._last_chance_taken = bool(batch.messages)
-            else:
+            if not (alone := bool(batch)) and not self._options.last_chances:
+                asked_at = monotonic()
                 batch = await get_queue(env).receive(
                     env.name,
                     self._options.max_batch_size * places,
@@ -196,24 +201,35 @@ class Consumer:
         for part in parts:
             task = asyncio.create_task(self._run_batch(part, env, keeper, asked_at))
             self._batches.add(task)
-            task.add_done_callback(self._last_chance_ended if alone else self._batches.discard)
+            task.add_done_callback(self._batches.discard)
+            if alone:
+                self._last_chance = task
         return len(parts)
 
     async def _receive_last_chance(self, env: WorkerEnv) -> MessageBatch:
-        """Return the next message that one more crash would park, if it is time to ask for one: this process works on
-        one at a time, so that none of them dies for another."""
-        if self._last_chance_taken or monotonic() < self._ask_again_at.get(env.name, 0.0):
-            return MessageBatch(env.name)
+        """Return the next last chance, or nothing while there is none, while another is worked on, or where they are
+        worked off apart."""
+        nothing = MessageBatch(env.name)
+        if self._last_chance is not None and not self._last_chance.done():
+            return nothing
+        if monotonic() < self._ask_again_at.get(env.name, 0.0) and not self._options.last_chances:
+            return nothing
         self._ask_again_at[env.name] = monotonic() + settings.QUEUE_POLL_INTERVAL
-        return await get_queue(env).receive(env.name, 1, worker=self._options.worker, last_chance=True)
+        if self._options.apart is None:
+            return await get_queue(env).receive(env.name, 1, worker=self._options.worker, last_chance=True)
+        if await get_queue(env).has_last_chance(env.name):
+            self._last_chance = asyncio.create_task(self._work_apart(env, self._options.apart))
+        return nothing
 
-    def _last_chance_ended(self, task: asyncio.Task[None]) -> None:
-        self._last_chance_taken = False
-        self._ask_again_at.clear()
-        self._batches.discard(task)
+    async def _work_apart(self, env: WorkerEnv, apart: Callable[[WorkerEnv], Awaitable[None]]) -> None:
+        try:
+            await apart(env)
+        except Exception:
+            logger.exception("last chances of %s could not be worked off apart; the next poll tries again", env.name)
 
     async def _run_batch(self, batch: MessageBatch, env: WorkerEnv, keeper: LeaseKeeper, asked_at: float) -> None:
         try:
+            batch, asked_at = await _renewed(batch, env, asked_at)
             report = await handle_submission_queue(
                 batch, env, handlers=self._handlers, keeper=keeper, received_at=asked_at
             )
@@ -239,6 +255,9 @@ class Consumer:
                 await asyncio.wait({stopping, *self._batches}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             stopping.cancel()
+        if self._last_chance is not None and self._last_chance not in self._batches:
+            self._last_chance.cancel()
+            await asyncio.wait([self._last_chance])
         if not self._batches:
             return
         _done, late = await asyncio.wait(self._batches, timeout=settings.QUEUE_SHUTDOWN_GRACE)
@@ -249,6 +268,19 @@ class Consumer:
                 "%d batches did not end within %g s and are given back", len(late), settings.QUEUE_SHUTDOWN_GRACE
             )
             await asyncio.wait(late, timeout=STOPPING_SECONDS)
+
+
+async def _renewed(batch: MessageBatch, env: WorkerEnv, asked_at: float) -> tuple[MessageBatch, float]:
+    """Return a batch whose leases are known to be young, and when they were asked for.
+
+    The database may have taken long to answer, and nobody can tell whether before or after it gave the leases.
+    """
+    now = monotonic()
+    if not batch.messages or now - asked_at < settings.QUEUE_HEARTBEAT:
+        return batch, asked_at
+    kept = await get_queue(env).extend(batch.messages)
+    messages = tuple(message for message in batch.messages if message.id in kept)
+    return MessageBatch(batch.environment, messages, batch.abandoned), now
 
 
 def _parts(batch: MessageBatch, size: int) -> Iterator[MessageBatch]:

@@ -92,9 +92,7 @@ class DatabaseQueue(Queue):
     ) -> MessageBatch:
         # An empty poll stays a read: the statement below would take SQLite's only write lock for nothing. Most polls
         # for a last chance are empty.
-        if (last_chance or self._sql.vendor == "sqlite") and not self._execute(
-            self._sql.any_ready(last_chance=last_chance), [environment]
-        ):
+        if (last_chance or self._sql.vendor == "sqlite") and not self._any_ready(environment, last_chance):
             return MessageBatch(environment)
         token = secrets.token_hex(16)
         allowed = settings.QUEUE_MAX_CRASHES
@@ -116,6 +114,14 @@ class DatabaseQueue(Queue):
             tuple(message for message in messages if not message.token),
         )
 
+    def _any_ready(self, environment: str, last_chance: bool) -> bool:
+        parameters = [environment, settings.QUEUE_MAX_CRASHES]
+        return bool(self._execute(self._sql.any_ready(last_chance=last_chance), parameters))
+
+    async def has_last_chance(self, environment: str) -> bool:
+        """Tell whether a last chance waits."""
+        return await readers.run(self._any_ready, environment, True)
+
     async def acknowledge(self, message: Message) -> bool:
         """Delete a message that is done, together with others that are done at the same time."""
         return await group(("acknowledge", self._alias), self._acknowledge).add(message)
@@ -133,6 +139,10 @@ class DatabaseQueue(Queue):
     async def release(self, message: Message) -> bool:
         """Give a message back uncounted, to the place that it had."""
         return await writers.run(self._write_one, self._sql.release, _tokens([message]))
+
+    async def surrender(self, message: Message) -> bool:
+        """Give a message back that this worker could not keep, if nobody else has had it since."""
+        return await writers.run(self._write_one, self._sql.surrender, _tokens([message]))
 
     async def park(self, message: Message, reason: str) -> bool:
         """Set a message aside with the reason."""

@@ -72,20 +72,31 @@ async def work_on(message: Message, queue: Queue, handlers: Handlers, keeper: Le
         try:
             await _run(message, handlers)
         except asyncio.CancelledError:
-            if held.lost:
-                return "lost"
-            await asyncio.shield(queue.release(message))
-            raise
+            if not held.lost:
+                await asyncio.shield(queue.release(message))
+                raise
+            failure: Exception | None = None
         except Exception as error:  # noqa: BLE001 - settling alone means that no error of one message leaves it
-            failure: Exception | None = error
+            failure = error
         else:
             failure = None
+    if held.lost:
+        return await _surrender(message, queue)
     # Settled outside the lease's keeping: a renewal at this moment would find no message and take it for lost.
     if failure is None:
         return "done" if await queue.acknowledge(message) else "lost"
     if isinstance(failure, InvalidMessage):
         return await _park(message, queue, handlers, str(failure))
     return await _after_error(message, queue, handlers, failure)
+
+
+async def _surrender(message: Message, queue: Queue) -> str:
+    # Its lease ended because it could not be renewed, and not because this worker died: nobody is to count a crash.
+    try:
+        await queue.surrender(message)
+    except Exception as error:  # noqa: BLE001 - whatever keeps the database away now kept the lease from being renewed
+        logger.warning("message %s comes back as that of a worker that died: %s", message.id, error)
+    return "lost"
 
 
 async def _run(message: Message, handlers: Handlers) -> None:

@@ -16,10 +16,12 @@ from submissions.models import QueueMessage
 # that has waited up to ten minutes longer, and none waits for ever.
 AGING: Final = 60
 
-_NOW: Final = {"sqlite": "STRFTIME('%%Y-%%m-%%d %%H:%%M:%%f', 'NOW')", "postgresql": "STATEMENT_TIMESTAMP()"}
+# PostgreSQL's clock, and not the time of the statement: one that has waited for a lock would grant a lease that is half
+# over, and take one for valid that has ended meanwhile.
+_NOW: Final = {"sqlite": "STRFTIME('%%Y-%%m-%%d %%H:%%M:%%f', 'NOW')", "postgresql": "CLOCK_TIMESTAMP()"}
 _NOW_PLUS: Final = {
     "sqlite": "STRFTIME('%%Y-%%m-%%d %%H:%%M:%%f', 'NOW', PRINTF('%%+.3f seconds', {seconds}))",
-    "postgresql": "STATEMENT_TIMESTAMP() + MAKE_INTERVAL(secs => {seconds})",
+    "postgresql": "CLOCK_TIMESTAMP() + MAKE_INTERVAL(secs => {seconds})",
 }
 _NEW: Final = (
     "environment",
@@ -33,6 +35,14 @@ _NEW: Final = (
     "crashes",
     "last_error",
 )
+# A row that still has a lease when it is ready had a worker that did not come back in time.
+_CRASHED: Final = "crashes + (CASE WHEN leased_until IS NOT NULL THEN 1 ELSE 0 END)"
+
+
+def _chance(last: bool) -> str:
+    """Return what tells last chances from other messages; parameter: the crashes allowed."""
+    # Asked of rows that crashed before: the index over them is small.
+    return f"crashes > 0 AND {_CRASHED} >= %s - 1" if last else f"(crashes = 0 OR {_CRASHED} < %s - 1)"
 
 
 @dataclass(frozen=True)
@@ -88,12 +98,11 @@ class QueueStatements:
         )
 
     def any_ready(self, *, last_chance: bool) -> str:
-        """Select one row where a message is ready (with ``last_chance``: one that has crashed), none otherwise.
+        """Select one row where ``claim`` would find a message, none otherwise.
 
-        Parameter: environment.
+        Parameters: environment, the crashes allowed.
         """
-        crashed = " AND crashes > 0" if last_chance else ""
-        return f"SELECT 1 FROM {self.table} WHERE {self._ready}{crashed} LIMIT 1"  # noqa: S608 - as above
+        return f"SELECT 1 FROM {self.table} WHERE {self._ready} AND {_chance(last_chance)} LIMIT 1"  # noqa: S608 - as above
 
     def claim(self, *, last_chance: bool) -> str:
         """Lease the next messages, park those that had their last chance, and return them all.
@@ -103,16 +112,13 @@ class QueueStatements:
         the worker, the crashes allowed, the lease in seconds, how many make a full batch, and how far from the present,
         in seconds, the oldest of fewer has to lie.
         """
-        lost = "leased_until IS NOT NULL"
-        crashed = f"crashes + (CASE WHEN {lost} THEN 1 ELSE 0 END)"
-        parked = f"{lost} AND crashes + 1 >= %s"
-        # What makes a last chance is asked of rows that crashed before: the index over them is small.
-        chance = f"crashes > 0 AND {crashed} >= %s - 1" if last_chance else f"(crashes = 0 OR {crashed} < %s - 1)"
+        parked = "leased_until IS NOT NULL AND crashes + 1 >= %s"
         lock = " FOR UPDATE SKIP LOCKED" if self.vendor == "postgresql" else ""
         return (
-            f"WITH next AS MATERIALIZED (SELECT id, available_at FROM {self.table} WHERE {self._ready} AND {chance} "  # noqa: S608 - as above
+            f"WITH next AS MATERIALIZED (SELECT id, available_at FROM {self.table} WHERE {self._ready} "  # noqa: S608 - as above
+            f"AND {_chance(last_chance)} "
             f"ORDER BY due_at, id LIMIT %s{lock}) "
-            f"UPDATE {self.table} SET crashes = {crashed}, "
+            f"UPDATE {self.table} SET crashes = {_CRASHED}, "
             f"parked_at = CASE WHEN {parked} THEN {self.now} END, "
             f"last_error = CASE WHEN {parked} THEN %s ELSE last_error END, "
             f"lease_token = CASE WHEN {parked} THEN '' ELSE %s END, "
@@ -147,6 +153,14 @@ class QueueStatements:
         return (
             f"UPDATE {self.table} SET lease_token = '', leased_by = '', leased_until = NULL "  # noqa: S608 - as above
             f"WHERE {self._held(1)} RETURNING id"
+        )
+
+    @cached_property
+    def surrender(self) -> str:
+        """Give a message back even after its lease, if nobody else has had it since; parameters: id, token."""
+        return (
+            f"UPDATE {self.table} SET lease_token = '', leased_by = '', leased_until = NULL "  # noqa: S608 - as above
+            "WHERE id = %s AND lease_token = %s AND parked_at IS NULL RETURNING id"
         )
 
     @cached_property

@@ -10,6 +10,7 @@ from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
 from submissions.pipeline import make_handlers
+from submissions.queue.apart import consume_last_chances, run_apart
 from submissions.queue.consumer import Consumer, ConsumerOptions
 from vskill.environments import WorkerEnv
 from vskill.heartbeat import heartbeat, process_name
@@ -17,6 +18,10 @@ from vskill.management.environment_command import EnvironmentCommand
 from vskill.stop_signals import StopSignals
 
 logger = logging.getLogger(__name__)
+
+
+async def _work_apart(env: WorkerEnv) -> None:
+    await run_apart(consume_last_chances(env))
 
 
 class Command(EnvironmentCommand):
@@ -51,6 +56,13 @@ class Command(EnvironmentCommand):
             "--drain", action="store_true", help="end when nothing is left but what is paused or parked"
         )
 
+        parser.add_argument(
+            "--last-chances",
+            action="store_true",
+            help="take only messages that one more crash of their worker would park, one after another, and end; "
+            "consumers start this by themselves",
+        )
+
     def handle(self, *_args: Any, **options: Any) -> None:
         """Consume until done or told to stop."""
         if options["max_batch_size"] < 1 or options["max_concurrency"] < 1:
@@ -61,6 +73,8 @@ class Command(EnvironmentCommand):
             worker=process_name(),
             once=options["once"],
             drain=options["drain"],
+            last_chances=options["last_chances"],
+            apart=None if options["last_chances"] else _work_apart,
         )
         environments = self.selected_environments(options)
         with self.connections_given_back(), StopSignals() as signals:

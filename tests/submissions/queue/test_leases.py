@@ -53,8 +53,19 @@ async def test_work_stops_when_its_lease_could_not_be_renewed_in_time(env: Worke
     report = await handle_submission_queue(batch, env, handlers=Recorder(never).handlers, received_at=asked_at)
     assert report.ends == {"lost": 1}
     assert len(stopped_at) == 1
-    # It was not given back: at this moment it may be another worker's.
-    assert (await in_thread(row)(env, "one")).lease_token == batch.messages[0].token
+    # Its worker lives, so that the next one does not count a crash.
+    after = await in_thread(row)(env, "one")
+    assert (after.lease_token, after.leased_until, after.crashes, after.errors) == ("", None, 0, 0)
+    assert (await receive_one(env)).crashes == 0
+
+
+async def test_a_lease_that_was_lost_to_another_worker_is_left_to_it(env: WorkerEnv) -> None:
+    await in_thread(send)(env, "one")
+    mine = await receive_one(env)
+    await in_thread(let_leases_end)(env)
+    theirs = await receive_one(env)
+    assert not await get_queue(env).surrender(mine)
+    assert (await in_thread(row)(env, "one")).lease_token == theirs.token
 
 
 async def test_work_stops_when_a_renewal_finds_the_lease_gone(env: WorkerEnv, settings: Settings) -> None:

@@ -1,0 +1,41 @@
+"""What the reliability tests share: they take seconds, and write down what came out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+
+from tests.reliability.installation import Installation, installation
+from tests.reliability.results import Result, add
+
+Record = Callable[[str, str], None]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark every test here as slow, with time enough for a machine that is busy."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.slow)
+            item.add_marker(pytest.mark.timeout(600))
+
+
+@pytest.fixture
+def one(tmp_path: Path) -> Iterator[Installation]:
+    """Give an installation of one environment."""
+    with installation(tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def record() -> Record:
+    """Return a function that writes a result down: the case, and what came out."""
+    engine = str(settings.DATABASES["default"]["ENGINE"])
+    database = "SQLite" if engine.endswith("sqlite3") else "PostgreSQL"
+
+    def write(case: str, outcome: str) -> None:
+        add(Result(case, database, outcome))
+
+    return write

@@ -1,0 +1,168 @@
+"""An installation with a short clock, and processes of it that can be killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any, Final
+
+from tests.end_to_end.processes import ROOT, Instance, instance, until
+
+LEASE: Final = 2.0
+SWEEP: Final = 1.0
+SHORT_CLOCK: Final = {
+    "VSKILL_QUEUE_LEASE": f"{LEASE:g}",
+    "VSKILL_QUEUE_HEARTBEAT": "0.4",
+    "VSKILL_QUEUE_POLL_INTERVAL": "0.05",
+    "VSKILL_QUEUE_MAX_BATCH_WAIT": "0",
+    "VSKILL_QUEUE_SHUTDOWN_GRACE": "5",
+    "VSKILL_RECOVERY_INTERVAL": f"{SWEEP:g}",
+    "VSKILL_LOG_LEVEL": "INFO",
+}
+
+
+@dataclass
+class Role:
+    """A process that plays a role; ``code`` is how it ended, a negative number the signal that ended it."""
+
+    zygote: Zygote
+    pid: int
+    log: Path
+
+    def ends(self) -> int:
+        """Wait for its end and return its code."""
+        code: int = self.zygote.ask({"wait": self.pid})["code"]
+        return code
+
+    def succeeds(self) -> None:
+        """Wait for its end, which has to be a good one."""
+        code = self.ends()
+        assert code == 0, f"it ended with {code}:\n{self.said()}"
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal to it."""
+        os.kill(self.pid, number)
+
+    def killed(self) -> None:
+        """Kill it, and wait until it is gone."""
+        self.signal(signal.SIGKILL)
+        assert self.ends() == -signal.SIGKILL, self.said()
+
+    def said(self) -> str:
+        """Return everything that it has said so far."""
+        return self.log.read_text(errors="replace")
+
+
+@dataclass
+class Zygote:
+    """The process that forks the others."""
+
+    process: subprocess.Popen[str]
+    folder: Path
+    numbers: Iterator[int] = field(default_factory=count)
+
+    def ask(self, order: dict[str, Any]) -> dict[str, Any]:
+        """Send one order and return the answer."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(json.dumps(order) + "\n")
+        self.process.stdin.flush()
+        answer = self.process.stdout.readline()
+        assert answer, f"the zygote ended with {self.process.wait()}"
+        found: dict[str, Any] = json.loads(answer)
+        return found
+
+    def start(self, role: str, **arguments: Any) -> Role:
+        """Fork a process that plays ``role``."""
+        log = self.folder / f"{role}-{next(self.numbers)}.log"
+        return Role(self, self.ask({"start": role, "arguments": arguments, "log": str(log)})["pid"], log)
+
+    def run(self, role: str, **arguments: Any) -> str:
+        """Let a role be played to its good end, and return what it said."""
+        played = self.start(role, **arguments)
+        played.succeeds()
+        return played.said()
+
+
+@dataclass
+class Installation:
+    """An instance with a database of its own, and its zygote."""
+
+    instance: Instance
+    zygote: Zygote
+
+    def start(self, role: str, **arguments: Any) -> Role:
+        """Fork a process that plays ``role``."""
+        return self.zygote.start(role, **arguments)
+
+    def run(self, role: str, **arguments: Any) -> str:
+        """Let a role be played to its good end, and return what it said."""
+        return self.zygote.run(role, **arguments)
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        """Return what a query finds, over a connection of its own."""
+        return self.instance.rows(sql)
+
+    def number(self, sql: str) -> int:
+        """Return the one number that a query finds."""
+        [(found,)] = self.rows(sql)
+        return int(found)
+
+    def wait_for(self, sql: str, expected: int) -> None:
+        """Wait until a query finds that number."""
+        until(lambda: self.number(sql) == expected)
+
+    @property
+    def is_sqlite(self) -> bool:
+        """Return whether it is on SQLite."""
+        return self.instance.database_url.startswith("sqlite")
+
+
+def environments(names: Sequence[str], folder: Path, databases: dict[str, str] | None = None) -> str:
+    """Return the variable that configures environments, each with a host of its own name."""
+    return json.dumps(
+        {
+            name: {
+                "hosts": [f"{name}.test"],
+                "public_url": f"http://{name}.test",
+                "database": (databases or {}).get(name, "default"),
+                "policy": {"source_file_roots": [str(folder)]},
+            }
+            for name in names
+        }
+    )
+
+
+@contextmanager
+def installation(folder: Path, names: Sequence[str] = ("default",), **variables: str) -> Iterator[Installation]:
+    """Give an installation with environments of these names, its tables made, and end all of its processes."""
+    data_dir = folder / "data"
+    chosen = {**SHORT_CLOCK, "VSKILL_ENVIRONMENTS": environments(names, data_dir), **variables}
+    with instance(data_dir, **chosen) as made, zygote_of(made) as zygote:
+        yield Installation(made, zygote)
+
+
+@contextmanager
+def zygote_of(made: Instance) -> Iterator[Zygote]:
+    """Start the process that forks the others."""
+    variables = {**made.environment(), "DJANGO_SETTINGS_MODULE": "vskill.settings"}
+    with subprocess.Popen(
+        [sys.executable, "-m", "tests.reliability.zygote"],
+        cwd=ROOT,
+        env=variables,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            yield Zygote(process, made.data_dir)
+        finally:
+            process.kill()

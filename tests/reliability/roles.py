@@ -1,0 +1,263 @@
+"""What the processes of the reliability tests do; each is called by name in a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import os
+import resource
+import sys
+import time
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+from asgiref.sync import async_to_sync
+from django.core.management import call_command
+from django.db import connections, transaction
+
+from submissions.intake import accept_one, discover, submit
+from submissions.models import QueueMessage
+from submissions.moving import move
+from submissions.pipeline import VERIFY
+from submissions.queue.apart import run_apart
+from submissions.queue.base import Message
+from submissions.queue.consumer import Consumer, ConsumerOptions, Handler, Handlers
+from submissions.queue.database import get_queue
+from submissions.recovery import recover_stuck
+from submissions.states import State
+from submissions.steps import Step
+from submissions.store import create_submission, get_submission
+from tests.reliability import kill_points
+from tests.submissions.factories import make_submissions
+from vskill.environments import WorkerEnv, get_environment
+from vskill.heartbeat import process_name
+from vskill.kv.models import KVEntry
+from vskill.kv.namespace import KVNamespace
+from vskill.kv.threads import writers
+from vskill.stop_signals import StopSignals
+from vskill.worker_context import require_worker_env
+
+KIND = "reliability"
+RUN = "run:"
+
+
+def command(*, words: Sequence[str], kill_at: str | None = None) -> None:
+    """Run a management command, killed at a point where one is given."""
+    kill_points.install(kill_at)
+    call_command(*words)
+
+
+def submit_to(*, names: Sequence[str], url: str) -> None:
+    """Submit a repository in each environment."""
+    for name in names:
+        async_to_sync(submit)(get_environment(name), url, source="test", actor="tester")
+
+
+def web(*, port: int, kill_at: str | None = None) -> None:
+    """Serve the product on a port of loopback."""
+    import uvicorn  # noqa: PLC0415 - only this role needs it
+
+    kill_points.install(kill_at)
+    uvicorn.run("vskill.asgi:application", host="127.0.0.1", port=port, lifespan="off", log_level="warning")
+
+
+def stuck(*, name: str, count: int, minutes: float) -> None:
+    """Write submissions that stopped moving."""
+    make_submissions(get_environment(name), count, State.TIER1_SCANNING, age=timedelta(minutes=minutes))
+
+
+def send(*, name: str, subjects: Sequence[str], kind: str = KIND) -> None:
+    """Send a message about each subject."""
+    env = get_environment(name)
+    with transaction.atomic(using=env.database):
+        for subject in subjects:
+            get_queue(env).send(env.name, kind, subject)
+
+
+def send_many(*, name: str, subjects: Sequence[str]) -> None:
+    """Send many messages at once, to be taken in this order."""
+    env = get_environment(name)
+    QueueMessage.objects.using(env.database).bulk_create(
+        [QueueMessage(environment=name, kind=KIND, subject=subject) for subject in subjects]
+    )
+
+
+def clear() -> None:
+    """Forget all messages, and what was written down about them."""
+    QueueMessage.objects.all().delete()
+    KVEntry.objects.filter(key__startswith=RUN).delete()
+
+
+def claim_all(*, name: str) -> None:
+    """Claim and acknowledge until nothing is left, and write down what was claimed."""
+    env = get_environment(name)
+    worker = process_name()
+
+    async def claim() -> list[str]:
+        subjects: list[str] = []
+        queue = get_queue(env)
+        while batch := await queue.receive(env.name, 30, worker=worker):
+            subjects += [message.subject for message in batch.messages]
+            assert all(await asyncio.gather(*(queue.acknowledge(message) for message in batch.messages)))
+        return subjects
+
+    subjects = async_to_sync(claim)()
+    KVNamespace(KVEntry, env).put_sync(f"claimed:{worker}", subjects)
+
+
+async def _note(message: Message, what: str) -> None:
+    """Write down that a message is worked on: by whom, and how often it came back."""
+    env = require_worker_env()
+    await KVNamespace(KVEntry, env).put(
+        f"{RUN}{message.subject}:{what}:{process_name()}:{message.token}", {"crashes": message.crashes}
+    )
+
+
+def _handlers(seconds: float) -> Handlers:
+    """Return handlers of messages whose subject says what they do: ``exit``, ``segfault``, ``memory``, or nothing."""
+
+    async def run(message: Message) -> None:
+        await _note(message, "begun")
+        what = message.subject.split()[0]
+        if what == "exit":
+            os._exit(3)
+        if what == "segfault":
+            ctypes.string_at(0)
+        if what == "memory":
+            _use_up_memory()
+        try:
+            await asyncio.sleep(seconds)
+        except asyncio.CancelledError:
+            # Written past the event loop and the queue: this is what a stalled database would not let through.
+            marker = os.environ["VSKILL_DATA_DIR"] + f"/stopped-{message.subject}-{os.getpid()}"
+            os.close(os.open(marker, os.O_CREAT | os.O_WRONLY))
+            raise
+        await _note(message, "ended")
+
+    async def give_up(message: Message, reason: str) -> None:
+        await KVNamespace(KVEntry, require_worker_env()).put(f"given-up:{message.subject}", reason)
+
+    return {KIND: Handler(run, give_up)}
+
+
+def _use_up_memory() -> None:
+    """Allocate until there is no more, and end as a process does that cannot go on without it."""
+    limit = 1024 * 1024 * 1024
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    held = []
+    try:
+        while True:
+            held.append(bytearray(64 * 1024 * 1024))
+    except MemoryError:
+        os.abort()
+
+
+def consume(
+    *,
+    names: Sequence[str],
+    seconds: float = 0.0,
+    drain: bool = False,
+    concurrency: int = 10,
+    last_chances: bool = False,
+) -> None:
+    """Consume messages of the tests' own kind, each of which takes ``seconds``."""
+    environments = [get_environment(name) for name in names]
+
+    async def apart(env: WorkerEnv) -> None:
+        await run_apart([sys.executable, "-m", "tests.reliability.last_chances", env.name, str(seconds)])
+
+    options = ConsumerOptions(
+        3, concurrency, process_name(), drain=drain, last_chances=last_chances, apart=None if last_chances else apart
+    )
+
+    async def main(signals: StopSignals) -> None:
+        await Consumer(environments, _handlers(seconds), options).run(signals.event())
+
+    with StopSignals() as signals:
+        async_to_sync(main)(signals)
+
+
+def walk(*, name: str) -> None:
+    """Work off submissions without fetching or scanning: every state and every write, and nothing in between."""
+    env = get_environment(name)
+
+    async def run(message: Message) -> None:
+        submission = await get_submission(env, message.subject)
+        submission = await move(env, Step(submission, State.TIER1_SCANNING, "", "test", "test"))
+        await move(env, Step(submission, State.REJECTED, "", "test", "test"))
+
+    async def give_up(_message: Message, _reason: str) -> None:
+        raise AssertionError("nothing is given up here")
+
+    options = ConsumerOptions(3, 10, process_name(), drain=True)
+    async_to_sync(Consumer([env], {VERIFY: Handler(run, give_up)}, options).run)(asyncio.Event())
+
+
+def accept_many(*, name: str, start: int, count: int) -> None:
+    """Accept submissions as the web process does: entry, history and message in one transaction each."""
+    env = get_environment(name)
+    for number in range(start, start + count):
+        fields = {"repoUrl": f"https://git.example.org/a/{number}", "identity": f"skill {number}"}
+        with transaction.atomic(using=env.database):
+            made = create_submission(env, fields, actor="test", trigger="test")
+            get_queue(env).send(env.name, VERIFY, made.id)
+
+
+def sweep_often(*, name: str, times: int) -> None:
+    """Recover again and again."""
+    env = get_environment(name)
+    for _ in range(times):
+        async_to_sync(recover_stuck)(env, older_than=timedelta(seconds=30))
+
+
+def accept_the_same(*, name: str, url: str, people: int) -> None:
+    """Submit one skill many times at once."""
+    env = get_environment(name)
+
+    async def main() -> None:
+        discovery = await discover(env, url)
+        ends = [
+            writers.run(accept_one, env, discovery, discovery.skills[0], source="test", actor=f"person {number}")
+            for number in range(people)
+        ]
+        answers = await asyncio.gather(*ends)
+        assert all(answer.submission is not None for answer in answers)
+
+    async_to_sync(main)()
+
+
+def stall(*, seconds: float) -> None:
+    """Keep every writer of the queue waiting for a while, as a database does that is stuck."""
+    connection = connections["default"]
+    with transaction.atomic(), connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            cursor.execute(f"LOCK TABLE {QueueMessage._meta.db_table} IN ACCESS EXCLUSIVE MODE")
+        # On SQLite the transaction itself keeps every other writer out.
+        cursor.execute("SELECT 1")
+        sys.stdout.write("stalled\n")
+        sys.stdout.flush()
+        time.sleep(seconds)
+
+
+def with_a_wrong_clock(*, minutes: float, words: Sequence[str]) -> None:
+    """Run a command in a process whose own clock is wrong."""
+    real = time.time
+    shift = minutes * 60
+    time.time = lambda: real() + shift
+    from django.utils import timezone  # noqa: PLC0415 - its clock is set wrong here and nowhere else
+
+    true_now = timezone.now
+    timezone.now = lambda: true_now() + timedelta(seconds=shift)
+    call_command(*words)
+
+
+def published(*, names: Sequence[str]) -> None:
+    """Print nothing; fail unless each environment has published exactly one version of exactly one skill."""
+    from marketplace.models import SkillEntry, SkillVersion  # noqa: PLC0415 - only this role looks at the marketplace
+
+    for name in names:
+        env = get_environment(name)
+        rows: Any = (SkillEntry.objects.using(env.database), SkillVersion.objects.using(env.database))
+        counted = [each.filter(namespace=name).count() for each in rows]
+        assert counted == [1, 1], f"{name}: {counted}"

@@ -1,0 +1,231 @@
+"""Workers that die, hang, stall or are told to stop: their work comes back, in time, and to one worker at a time."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tests.end_to_end.processes import until
+from tests.reliability.conftest import Record
+from tests.reliability.installation import LEASE, SWEEP, Installation, Role, installation
+
+IN_FLIGHT = 30
+LEASED = "SELECT count(*) FROM submissions_queuemessage WHERE leased_until IS NOT NULL"
+MESSAGES = "SELECT count(*) FROM submissions_queuemessage WHERE parked_at IS NULL"
+
+
+def owners(one: Installation) -> Counter[str]:
+    """Return how many messages each process holds."""
+    rows = "SELECT leased_by, count(*) FROM submissions_queuemessage WHERE leased_until IS NOT NULL GROUP BY leased_by"
+    return Counter(dict(one.rows(rows)))
+
+
+def runs(one: Installation, what: str) -> Counter[str]:
+    """Return how often work on each message was ``begun`` or ``ended``."""
+    keys = one.rows("""SELECT "key" FROM kv_kventry WHERE "key" LIKE 'run:%'""")
+    return Counter(key.split(":")[1] for (key,) in keys if key.split(":")[2] == what)
+
+
+def holds_all(one: Installation, worker: Role) -> bool:
+    """Tell whether a process holds as many messages as it can."""
+    return sum(count for name, count in owners(one).items() if name.endswith(f":{worker.pid}")) == IN_FLIGHT
+
+
+def test_thirty_messages_in_flight_are_claimed_again_within_lease_and_sweep(one: Installation, record: Record) -> None:
+    fastest = float("inf")
+    for _attempt in range(3):
+        one.run("send", name="default", subjects=[f"subject {number}" for number in range(IN_FLIGHT)])
+        killed = one.start("consume", names=["default"], seconds=600.0)
+        until(lambda: runs(one, "begun").total() == IN_FLIGHT)
+        other = one.start("consume", names=["default"], seconds=600.0)
+        killed.killed()
+        at = time.monotonic()
+        until(partial(holds_all, one, other))
+        fastest = min(fastest, time.monotonic() - at)
+        other.killed()
+        one.run("clear")
+        # A busy machine may take its time once; what is promised is what the queue can do.
+        if fastest <= LEASE + SWEEP:
+            break
+    assert fastest <= LEASE + SWEEP
+    record("kill with 30 messages in flight", f"all claimed again {fastest:.1f} s later (lease {LEASE:g} s, sweep 1 s)")
+
+
+def test_a_message_of_ten_leases_length_runs_once(tmp_path: Path, record: Record) -> None:
+    lease = 1.0
+    with installation(tmp_path, VSKILL_QUEUE_LEASE=f"{lease:g}", VSKILL_QUEUE_HEARTBEAT="0.2") as one:
+        one.run("send", name="default", subjects=["long"])
+        consumers = [one.start("consume", names=["default"], seconds=10 * lease, drain=True) for _ in range(2)]
+        for consumer in consumers:
+            consumer.succeeds()
+        assert (runs(one, "begun"), runs(one, "ended")) == ({"long": 1}, {"long": 1})
+        assert one.number(MESSAGES) == 0
+    record("message of 10 leases' length with heartbeats", "ran once, with a second consumer waiting")
+
+
+def test_a_worker_whose_database_stalls_stops_its_work_and_one_other_run_ends_it(
+    one: Installation, record: Record
+) -> None:
+    one.run("send", name="default", subjects=["stalled"])
+    consumer = one.start("consume", names=["default"], seconds=1.2 * LEASE)
+    until(lambda: runs(one, "begun")["stalled"] == 1)
+    stall = one.start("stall", seconds=1.5 * LEASE)
+    stopped = one.instance.data_dir / f"stopped-stalled-{consumer.pid}"
+    # The work stops while the database still stands: before anybody else could have the lease.
+    until(lambda: stopped.exists() or "lost" in consumer.said())
+    assert "its work stops" in consumer.said()
+    stall.succeeds()
+    one.wait_for(MESSAGES, 0)
+    assert (runs(one, "begun"), runs(one, "ended")) == ({"stalled": 2}, {"stalled": 1})
+    consumer.signal(signal.SIGTERM)
+    consumer.succeeds()
+    record("database stalled for 1.5 leases", "the worker stopped its own work; one re-run, ended once")
+
+
+class Supervisor:
+    """Start a process again whenever it dies, until told otherwise."""
+
+    def __init__(self, one: Installation, count: int, seconds: float) -> None:
+        self._one = one
+        self._seconds = seconds
+        self.alive = {worker.pid: worker for worker in (self._start() for _ in range(count))}
+        self.deaths: Counter[int] = Counter()
+
+    def _start(self) -> Role:
+        return self._one.start("consume", names=["default"], seconds=self._seconds)
+
+    def restart_the_dead(self) -> None:
+        """Reap who has died and start somebody else in the same place."""
+        for pid, worker in list(self.alive.items()):
+            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+                self.deaths[worker.ends()] += 1
+                del self.alive[pid]
+                again = self._start()
+                self.alive[again.pid] = again
+
+    def end(self) -> None:
+        """Kill those who are left."""
+        for worker in self.alive.values():
+            worker.killed()
+
+
+KILLERS = ("exit", "segfault", "memory")
+OTHERS = 1_800
+SECONDS_EACH = 0.15
+
+
+@dataclass(frozen=True)
+class Course:
+    """How two workers got on: after how long the harmless messages were done, how many after a while, who died."""
+
+    seconds: float
+    done_in_time: int
+    deaths: Counter[int]
+
+
+def work_off(folder: Path, killers: tuple[str, ...], time_given: float) -> Course:
+    """Let two workers work off harmless messages, with killers among them or without."""
+    folder.mkdir()
+    share = OTHERS // len(KILLERS)
+    subjects = [f"subject {number}" for number in range(OTHERS)]
+    for position, killer in enumerate(killers):
+        subjects.insert(position * share, killer)
+    done_in_time = 0
+    with installation(folder, VSKILL_QUEUE_MAX_CRASHES="3") as one:
+        one.run("send_many", name="default", subjects=subjects)
+        supervisor = Supervisor(one, 2, SECONDS_EACH)
+        at = time.monotonic()
+
+        def others_are_done() -> bool:
+            nonlocal done_in_time
+            supervisor.restart_the_dead()
+            left = one.number(f"{MESSAGES} AND subject LIKE 'subject %'")
+            if time.monotonic() - at <= time_given:
+                done_in_time = OTHERS - left
+            return left == 0
+
+        until(others_are_done)
+        seconds = time.monotonic() - at
+
+        def all_is_done() -> bool:
+            supervisor.restart_the_dead()
+            return one.number(MESSAGES) == 0
+
+        until(all_is_done)
+        supervisor.end()
+        parked = one.rows("SELECT subject, crashes FROM submissions_queuemessage WHERE parked_at IS NOT NULL")
+        assert dict(parked) == dict.fromkeys(killers, 3)
+        ended = runs(one, "ended")
+        assert len(ended) == OTHERS
+        assert {subject.split()[0] for subject in ended} == {"subject"}
+    return Course(seconds, done_in_time, supervisor.deaths)
+
+
+def test_what_kills_its_worker_is_parked_and_the_others_keep_their_pace(tmp_path: Path, record: Record) -> None:
+    kept = 0.0
+    for attempt in range(3):
+        calm = work_off(tmp_path / f"calm-{attempt}", (), 0.0)
+        assert not calm.deaths
+        troubled = work_off(tmp_path / f"troubled-{attempt}", KILLERS, calm.seconds)
+        # Twice each in a worker's process; the third time in a process apart, which nobody else was in.
+        assert set(troubled.deaths) == {3, -signal.SIGSEGV, -signal.SIGABRT}
+        assert sum(troubled.deaths.values()) <= 2 * len(KILLERS)
+        kept = max(kept, troubled.done_in_time / OTHERS)
+        # How far two workers get is disturbed by whatever else the machine does; once undisturbed is enough.
+        if kept >= 0.8:
+            break
+    assert kept >= 0.8
+    record(
+        "a message that kills its worker (exit, segmentation fault, memory)",
+        f"each parked after 3 crashes and nobody else; the others kept {min(kept, 1):.0%} of their throughput",
+    )
+
+
+class TestSignals:
+    @pytest.fixture
+    def at_work(self, one: Installation) -> Iterator[Role]:
+        one.run("send", name="default", subjects=[f"subject {number}" for number in range(IN_FLIGHT)])
+        consumer = one.start("consume", names=["default"], seconds=600.0)
+        until(lambda: holds_all(one, consumer))
+        yield consumer
+        with contextlib.suppress(ProcessLookupError):
+            consumer.signal(signal.SIGKILL)
+
+    def test_the_first_signal_gives_everything_back_within_the_grace(self, tmp_path: Path, record: Record) -> None:
+        with installation(tmp_path, VSKILL_QUEUE_SHUTDOWN_GRACE="0.3") as one:
+            one.run("send", name="default", subjects=[f"subject {number}" for number in range(40)])
+            consumer = one.start("consume", names=["default"], seconds=600.0)
+            until(lambda: holds_all(one, consumer))
+            consumer.signal(signal.SIGTERM)
+            consumer.succeeds()
+            assert one.number(LEASED) == 0
+            assert one.number("SELECT count(*) FROM submissions_queuemessage WHERE crashes = 0 AND errors = 0") == 40
+        record("SIGTERM", "nothing new taken, all given back uncounted, exit 0")
+
+    def test_a_second_signal_ends_it_at_once_and_the_leases_bring_the_work_back(
+        self, one: Installation, at_work: Role, record: Record
+    ) -> None:
+        at_work.signal(signal.SIGTERM)
+        until(lambda: at_work_has_heard(at_work))
+        at_work.signal(signal.SIGTERM)
+        assert at_work.ends() == 1
+        assert one.number(LEASED) == IN_FLIGHT
+        other = one.start("consume", names=["default"], seconds=600.0)
+        until(lambda: holds_all(one, other))
+        other.killed()
+        record("second SIGTERM", "ends at once with 1; the leases bring the work back")
+
+
+def at_work_has_heard(worker: Role) -> bool:
+    """Tell whether a process has taken note of the first signal: it takes nothing new, and none is pending."""
+    status = Path(f"/proc/{worker.pid}/status").read_text()
+    pending = [line.split()[1] for line in status.splitlines() if line.startswith(("SigPnd", "ShdPnd"))]
+    return all(int(mask, 16) & (1 << (signal.SIGTERM - 1)) == 0 for mask in pending)
