@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 from asgiref.sync import async_to_sync
@@ -19,7 +19,9 @@ from marketplace.models import SkillEntry
 from marketplace.skill_store import skill_namespace
 from tests.marketplace.factories import publish_example, write_entries
 from vskill.environments import WorkerEnv
+from vskill.kv.namespace import KVNamespace
 from vskill.kv.probe import ReadProbe, probe
+from vskill.kv.threads import writers
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -94,14 +96,14 @@ def test_tc_076_entries_that_vanish_between_listing_and_reading_are_counted(
 ) -> None:
     write_entries(env, 4)
     namespace_class = type(skill_namespace(env))
-    list_sync = namespace_class.list_sync
+    list_all = namespace_class.list_all
 
-    def list_then_delete(self: object, *args: object, **kwargs: object) -> object:
-        page = list_sync(self, *args, **kwargs)  # type: ignore[arg-type]  # passed on as they came
-        SkillEntry.objects.filter(key="skill:skill-00002").delete()
-        return page
+    async def list_then_delete(self: KVNamespace, prefix: str) -> AsyncIterator[str]:
+        async for key in list_all(self, prefix):
+            yield key
+        await writers.run(SkillEntry.objects.filter(key="skill:skill-00002").delete)
 
-    monkeypatch.setattr(namespace_class, "list_sync", list_then_delete)
+    monkeypatch.setattr(namespace_class, "list_all", list_then_delete)
 
     found = enumerated(env)
 
