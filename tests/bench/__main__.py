@@ -1,4 +1,4 @@
-"""Measure: ``python -m tests.bench [--entries N ...] [--database NAME ...] [--rounds N] [--strict]``.
+"""Measure: ``python -m tests.bench [--area NAME ...] [--entries N ...] [--jobs N] [--database NAME ...] [--rounds N]``.
 
 Prints a table and writes build/bench.json. Each database is made for this run and deleted after it; the data of an
 instance in this folder is not touched. The exit code is 0 when everything could be measured, and with ``--strict`` 1
@@ -17,16 +17,20 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
+from tests.bench.queue import measure_queue
 from tests.bench.rows import Row, from_json, table, write
 from tests.services.postgres import PostgresUnavailable, postgres_server
 
 OUTPUT = Path("build") / "bench.json"
 DATABASES = ("sqlite", "postgres")
+AREAS = ("kv", "queue")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
     parser.add_argument("--entries", type=int, nargs="+", default=[10_000, 100_000])
+    parser.add_argument("--jobs", type=int, default=2_000, help="messages that the queue and its peers work off")
+    parser.add_argument("--area", choices=AREAS, nargs="+", default=list(AREAS))
     parser.add_argument("--database", choices=DATABASES, nargs="+", default=list(DATABASES))
     parser.add_argument("--rounds", type=int, default=3, help="how often each measurement is repeated; the best counts")
     parser.add_argument("--strict", action="store_true", help="exit with 1 when a bar was missed")
@@ -34,8 +38,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     rows: list[Row] = []
     for database in options.database:
         try:
-            for entries in options.entries:
+            for entries in options.entries if "kv" in options.area else []:
                 rows += measure(database, entries, options.rounds)
+            if "queue" in options.area:
+                print(f"{database}, queue ...", file=sys.stderr, flush=True)
+                rows += measure_queue(database, options.jobs, options.rounds)
         except PostgresUnavailable as reason:
             print(f"{database}: not measured, {reason}", file=sys.stderr, flush=True)
     write(rows, OUTPUT)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db import connections
+from django.db import connections, models
 
 from vskill.kv.codec import check_key, encode
 from vskill.kv.models import AbstractKVEntry
@@ -34,13 +34,17 @@ def update_many(model: type[AbstractKVEntry], alias: str, namespace: str, change
     connection = connections[alias]
     wording = statements(model, connection.vendor)
     parameters: list[Any] = []
-    columns: list[str] = []
+    columns = model.projected_columns
+    texts = [isinstance(model._meta.get_field(column), models.CharField) for column in columns]
     for change in changes:
         text = encode(change.value)
         projected = projection(model, text)
-        columns = list(projected)
         parameters += [check_key(change.key), change.expect_version, text]
-        parameters += [wording.column(column, projected[column], alias) for column in columns]
+        parameters += [
+            # Every driver takes a text as it is; to be told so by the field costs more than the rest of this loop.
+            projected[column] if is_text else wording.column(column, projected[column], alias)
+            for column, is_text in zip(columns, texts, strict=True)
+        ]
     with connection.cursor() as cursor:
         cursor.execute(_statement(wording, columns, len(changes), alias), [*parameters, namespace])
         written = {key for (key,) in cursor.fetchall()}

@@ -1,0 +1,137 @@
+"""Measure the queue, and its peers on the same machine in the same run.
+
+A submission is leased, read, moved twice (each a compare-and-set with its history row) and acknowledged, through the
+consumer that the product runs, with an engine that does nothing in between. The peers run the same number of jobs that
+do nothing. Every worker starts, says that it is ready, and begins when all are.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import venv
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+from tests.bench.rows import Row, at_least
+from tests.services.postgres import postgres_server
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+PEERS: Final = ROOT / "build" / "bench-peers"
+REQUIREMENTS: Final = ROOT / "tests" / "bench" / "requirements.txt"
+PROCESSES: Final = (1, 4)
+OURS: Final = "tests.bench.queue_ours"
+PEER: Final = "tests.bench.queue_peers"
+DJANGO_TASKS: Final = "django-tasks-db"
+PROCRASTINATE: Final = "procrastinate"
+
+
+def measure_queue(database: str, jobs: int, rounds: int) -> list[Row]:
+    """Return the rows of the queue on one database; the best of several rounds counts, for each alike."""
+    area = f"queue, {database}, {jobs} jobs"
+    python = _peers()
+    peers = [DJANGO_TASKS, PROCRASTINATE] if database == "postgres" else [DJANGO_TASKS]
+    rows: list[Row] = []
+    ours: dict[int, float] = {}
+    for count in PROCESSES:
+        word = "process" if count == 1 else "processes"
+        theirs: dict[str, float] = dict.fromkeys(peers, 0.0)
+        ours[count] = 0.0
+        for _round in range(rounds):
+            ours[count] = max(ours[count], _throughput(database, [sys.executable, "-m", OURS], jobs, count))
+            for peer in peers:
+                command = [str(python), "-m", PEER, peer]
+                theirs[peer] = max(theirs[peer], _throughput(database, command, jobs, count))
+        rows.append(Row(area, f"submissions a second, {count} {word}", ours[count], "/s"))
+        for peer, reached in theirs.items():
+            rows.append(Row(area, f"{peer}, {count} {word}", reached, "/s"))
+            bar = 5.0 if peer == DJANGO_TASKS else 1.0
+            rows.append(at_least(area, f"beside {peer}, {count} {word}", ours[count] / reached, bar))
+    rows.append(Row(area, "throughput of 4 processes beside 1", ours[4] / ours[1], "x"))
+    with _database(database) as environment:
+        told = _last_line(_run([sys.executable, "-m", OURS, "latency"], environment))
+    rows.append(Row(area, "claim latency, p50", told["p50"], "ms"))
+    rows.append(Row(area, "claim latency, p95", told["p95"], "ms"))
+    rows.append(Row(area, "an empty poll", told["empty_poll"], "ms"))
+    return rows
+
+
+def _throughput(database: str, command: Sequence[str], jobs: int, processes: int) -> float:
+    """Return how many jobs a second so many workers do, from when all are ready to when the last one has ended."""
+    with _database(database) as environment, ExitStack() as stack:
+        _run([*command, "prepare", str(jobs)], environment)
+        workers = [
+            stack.enter_context(
+                subprocess.Popen(
+                    [*command, "work"],
+                    cwd=ROOT,
+                    env=environment,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    text=True,
+                )
+            )
+            for _ in range(processes)
+        ]
+        for worker in workers:
+            assert worker.stdout is not None
+            assert worker.stdout.readline() == "ready\n", "a worker did not start"
+        for worker in workers:
+            assert worker.stdin is not None
+            worker.stdin.write("go\n")
+            worker.stdin.flush()
+        told = []
+        for worker in workers:
+            assert worker.stdout is not None
+            told.append(json.loads(worker.stdout.readline()))
+            assert worker.wait() == 0
+    done = sum(one["done"] for one in told)
+    assert done == jobs, f"{done} of {jobs} jobs were done"
+    seconds: float = max(one["seconds"] for one in told)
+    return jobs / seconds
+
+
+def _run(command: Sequence[str], environment: Mapping[str, str]) -> str:
+    return subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=True).stdout
+
+
+def _last_line(text: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(text.splitlines()[-1])
+    return found
+
+
+@contextmanager
+def _database(name: str) -> Iterator[dict[str, str]]:
+    """Give the variables of a database that is made now and deleted afterwards."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(TemporaryDirectory(prefix="vskill-bench-")))
+        address = f"sqlite:///{folder / 'vskill.sqlite3'}"
+        if name == "postgres":
+            address = stack.enter_context(postgres_server())
+        yield {
+            **os.environ,
+            "DATABASE_URL": address,
+            "VSKILL_DATA_DIR": str(folder),
+            "VSKILL_LOG_LEVEL": "WARNING",
+            # How long a consumer waits before it asks whether others have left it work, at the end.
+            "VSKILL_QUEUE_POLL_INTERVAL": os.environ.get("VSKILL_QUEUE_POLL_INTERVAL", "1"),
+        }
+
+
+def _peers() -> Path:
+    """Return the interpreter that has the peers, installed into an environment of their own on first use."""
+    python = PEERS / "bin" / "python"
+    stamp = PEERS / "installed"
+    wanted = REQUIREMENTS.read_text() + (ROOT / "requirements.txt").read_text() + sys.version
+    if not stamp.exists() or stamp.read_text() != wanted:
+        print("Installing the peers of the queue into build/bench-peers ...", file=sys.stderr, flush=True)
+        venv.create(PEERS, with_pip=True, clear=True)
+        files = [argument for path in ("requirements.txt", str(REQUIREMENTS)) for argument in ("-r", path)]
+        subprocess.run([python, "-m", "pip", "install", "--quiet", *files], cwd=ROOT, check=True)
+        stamp.write_text(wanted)
+    return python
