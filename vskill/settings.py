@@ -152,10 +152,8 @@ def _database(url: str) -> dict[str, object]:
         # A file and not memory: threads and processes of the tests share it as they do in operation.
         database["TEST"] = {"NAME": str(DATA_DIR / "test.sqlite3")}
     else:
-        # A server that was started anew has left dead connections in the pool.
-        database["CONN_HEALTH_CHECKS"] = True
         database["OPTIONS"] = {
-            "pool": {"min_size": 0, "max_size": DATABASE_POOL_SIZE, "timeout": 10},
+            "pool": {"min_size": 0, "max_size": DATABASE_POOL_SIZE, "timeout": 30},
             # A network that swallows packets must not hold a thread for ever.
             "connect_timeout": 5,
             "tcp_user_timeout": 20_000,

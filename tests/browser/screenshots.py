@@ -27,6 +27,7 @@ from tests.browser.server import ROOT, free_port
 
 TARGET: Final = ROOT / "docs" / "screenshots"
 SKILL: Final = "csv-tidy"
+WAITING = "#queue-live [aria-labelledby=waiting-title] tbody tr"
 LIMIT_SECONDS: Final = 120.0
 
 
@@ -83,10 +84,10 @@ def shoot_the_queue_at_work(browser: Browser, variables: dict[str, str]) -> None
     """Submit the demo while the page of the queue is open, and take it while something waits."""
     browser.open("/queue")
     loading = subprocess.Popen([sys.executable, "manage.py", "load_demo"], cwd=ROOT, env=variables)
-    browser.until("document.querySelectorAll('#queue-live [aria-labelledby=waiting-title] tbody tr').length > 2", seconds=LIMIT_SECONDS)
+    browser.until(f"document.querySelectorAll('{WAITING}').length > 2", seconds=LIMIT_SECONDS)
     shoot(browser, "queue")
     loading.wait(timeout=LIMIT_SECONDS)
-    browser.until("!document.querySelector('#queue-live [aria-labelledby=waiting-title] tbody tr')", seconds=LIMIT_SECONDS)
+    browser.until(f"!document.querySelector('{WAITING}')", seconds=LIMIT_SECONDS)
 
 
 def shoot_what_a_person_does(browser: Browser, variables: dict[str, str]) -> None:

@@ -189,8 +189,10 @@ def test_connections_that_the_server_ends_are_made_anew_and_nothing_is_lost(env:
                 await sync_to_async(end_all_that_idle)()
         return outcomes
 
-    assert statuses(async_to_sync(read)()) == {Status.VALUE: 2000}
-    # The tests after this one get a pool that has no connections to replace.
-    readers.close()
-    connection.close()
-    connection.close_pool()  # type: ignore[attr-defined]  # as above
+    try:
+        assert statuses(async_to_sync(read)()) == {Status.VALUE: 2000}
+    finally:
+        # The tests after this one get a pool that has no connections to replace.
+        readers.close()
+        connection.close()
+        connection.close_pool()  # type: ignore[attr-defined]  # as above
