@@ -22,7 +22,7 @@ from marketplace.records import Visibility
 from marketplace.wording import VERDICTS
 from vskill.errors import VskillError
 from vskill.kv.admin import BoundedPaginator, pretty_value
-from vskill.read_only_admin import ReadOnlyAdmin, prefix_range
+from vskill.read_only_admin import ReadOnlyAdmin, prefix_range, row_numbers
 from vskill.worker_context import require_worker_env
 
 __all__ = ["BlockAdmin", "HistoryAdmin", "SkillAdmin"]
@@ -143,7 +143,7 @@ class SkillAdmin(ReadOnlyAdmin):
         operation = OPERATIONS.get(name)
         if operation is None:
             raise Http404
-        ids = [one for one in request.GET.get("ids", "").split(",") if one.isascii() and one.isdigit()][:1000]
+        ids = row_numbers(request.GET.get("ids", ""))[:1000]
         rows = self.get_queryset(request).filter(pk__in=ids).exclude(prefix_range("key", ALIAS_PREFIX))
         wanted = request.GET.get("version", "") if operation.on_version else ""
         targets = [(row, wanted or (row.latest_version if operation.on_version else "")) for row in rows]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from datetime import timedelta
 from typing import Any
 
@@ -28,11 +27,8 @@ from submissions.presentation import submission_path, timeline
 from submissions.states import STATES, STUCK_STATES, State
 from submissions.store import history
 from vskill.errors import VskillError
-from vskill.read_only_admin import ReadOnlyAdmin, prefix_range
+from vskill.read_only_admin import ReadOnlyAdmin, prefix_range, row_numbers
 from vskill.worker_context import require_worker_env
-
-# No row has a longer number, and SQLite refuses to look for one.
-_NUMBER = re.compile(r"\d{1,18}", re.ASCII)
 
 
 class StuckFilter(admin.SimpleListFilter):
@@ -121,8 +117,7 @@ class SubmissionAdmin(ReadOnlyAdmin):
         operation = OPERATIONS.get(name)
         if operation is None:
             raise Http404
-        ids = [one for one in request.GET.get("ids", "").split(",") if one]
-        entries = list(self.get_queryset(request).filter(pk__in=[one for one in ids if _NUMBER.fullmatch(one)]))
+        entries = list(self.get_queryset(request).filter(pk__in=row_numbers(request.GET.get("ids", ""))))
         reason = request.POST.get("reason", "").strip()
         if request.method == "POST" and reason:
             self._run(request, operation, entries, reason)
