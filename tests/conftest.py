@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
 
 import pytest
 from asgiref.sync import async_to_sync
@@ -22,14 +21,17 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     return True
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_teardown() -> None:
+    """Wait for what a test left to the database threads, such as a download to count, before its tables are emptied.
+
+    On PostgreSQL emptying takes the locks of all tables at once, and met the one who counted in a deadlock.
+    """
+    readers.close()
+    writers.close()
+
+
 @pytest.fixture
 def env() -> WorkerEnv:
     """Return the environment that the test server's host chooses."""
     return get_environment("default")
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _database_threads_end() -> Iterator[None]:
-    yield
-    readers.close()
-    writers.close()
