@@ -7,36 +7,26 @@ comes too late finds another version and changes nothing.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
-
-from django.conf import settings
-from django.db import transaction
 
 from marketplace.blocklist import is_blocked
 from marketplace.errors import PublicationBlocked
 from submissions.evidence import Evidence, all_evidence
-from submissions.models import QueueMessage
 from submissions.publication import publish_package
-from submissions.queue.base import InvalidMessage, Message
-from submissions.queue.consumer import Handler, Handlers
 from submissions.source.errors import InvalidPackage, SourceError
 from submissions.source.packages import SkillPackage
 from submissions.sources import repository_url, scratch_folder
-from submissions.states import FINAL_STATES, State
-from submissions.store import Submission, SubmissionNotFound, get_submission, read_submission, transition
+from submissions.states import State
+from submissions.store import Submission, get_submission
 from submissions.verification.engines import get_engines
 from submissions.verification.engines.base import Engine, EngineStatus
 from submissions.verification.verdict import Verdict, VerdictPolicy, decide
-from submissions.workspace import ACTOR, Workspace
-from vskill.environments import WorkerEnv
+from submissions.workspace import Workspace
 from vskill.errors import VskillError
 from vskill.kv.errors import VersionConflict
 from vskill.kv.threads import writers
 from vskill.worker_context import require_worker_env
-
-logger = logging.getLogger(__name__)
 
 VERIFY: Final = "verify_submission"
 # More steps than any way through the table of states has: a submission that goes round in circles is given back as an
@@ -237,51 +227,3 @@ _STEPS: Final[dict[State, Callable[[Workspace], Awaitable[None]]]] = {
     State.VENDOR_APPROVED: _publish,
     State.RESCAN_REQUIRED: _rescan,
 }
-
-
-async def hold(submission_id: str, reason: str) -> None:
-    """Hand a submission that the queue has given up to a person; do nothing for one that has ended, or was put back
-    into the queue meanwhile."""
-    env = require_worker_env()
-    try:
-        await writers.run(_hold, env, submission_id, reason)
-    except SubmissionNotFound as error:
-        logger.warning("submission %s cannot be held: %s", submission_id, error)
-    except VersionConflict:
-        logger.info("submission %s moved while it was being held and was left as it is", submission_id)
-
-
-def _hold(env: WorkerEnv, submission_id: str, reason: str) -> None:
-    with transaction.atomic(using=env.database):
-        submission = read_submission(env, submission_id)
-        messages = QueueMessage.objects.using(env.database).filter(environment=env.name, subject=submission_id)
-        if submission.state in FINAL_STATES or messages.filter(kind=VERIFY, parked_at__isnull=True).exists():
-            return
-        decided = submission.state in (State.AUTO_APPROVED, State.VENDOR_APPROVED)
-        transition(
-            env,
-            submission,
-            State.ON_HOLD,
-            reason=f"it could not be {'published' if decided else 'checked'}: {reason}",
-            actor=ACTOR,
-            trigger="queue",
-            changes={} if decided else {"verdict": Verdict.INCONCLUSIVE},
-        )
-
-
-def make_handlers() -> Handlers:
-    """Return the handlers of the submission queue for one consumer, which share its slots for scans."""
-    slots = asyncio.Semaphore(settings.SCAN_PROCESSES)
-
-    async def run(message: Message) -> None:
-        message.decoded()
-        last_attempt = message.errors + 1 >= settings.QUEUE_MAX_ERRORS
-        try:
-            await process_submission(message.subject, last_attempt=last_attempt, slots=slots)
-        except SubmissionNotFound as error:
-            raise InvalidMessage(str(error)) from error
-
-    async def give_up(message: Message, reason: str) -> None:
-        await hold(message.subject, reason)
-
-    return {VERIFY: Handler(run, give_up)}

@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 
+from submissions.handlers import make_handlers
 from submissions.intake import Accepted, submit
-from submissions.pipeline import make_handlers
 from submissions.queue.consumer import BatchReport, Consumer, ConsumerOptions
 from submissions.store import Submission, get_submission
 from tests.git_factory import make_repository, skill_md

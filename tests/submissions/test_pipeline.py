@@ -7,18 +7,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from django.db.models.functions import Now
 from django.test import override_settings
 
 from marketplace.blocklist import BlockKind, add_block
 from marketplace.models import SkillEntry, SkillVersion
 from submissions.evidence import all_evidence, read_evidence, write_evidence
-from submissions.models import QueueMessage
 from submissions.operations import approve, requeue
-from submissions.pipeline import hold, process_submission
+from submissions.pipeline import process_submission
 from submissions.queue.database import get_queue
 from submissions.states import State
-from submissions.store import Submission, get_submission, history, transition
+from submissions.store import Submission, history, transition
 from submissions.verification.engines.skilltotal import SkillTotal
 from tests.git_factory import commit, skill_md
 from tests.submissions.front_door import EVIL, drain, repository, skills, submitted, submitted_one, worked_off
@@ -175,18 +173,6 @@ async def test_a_result_of_an_older_adapter_is_scanned_again(
 
     assert stored is not None
     assert stored.result.adapter == SkillTotal.adapter
-
-
-async def test_what_the_queue_gives_up_is_held_and_says_why(env: WorkerEnv, tmp_path: Path) -> None:
-    submission = await submitted_one(env, repository(tmp_path, skills("one")))
-    await QueueMessage.objects.filter(subject=submission.id).aupdate(parked_at=Now())
-    await run_with_worker_env(env, hold, submission.id, "the host does not answer")
-    await run_with_worker_env(env, hold, submission.id, "a second time")
-    held = await get_submission(env, submission.id)
-
-    assert held.state is State.ON_HOLD
-    assert held.text("verdict") == "inconclusive"
-    assert held.text("reason") == "it could not be checked: the host does not answer"
 
 
 @override_settings(

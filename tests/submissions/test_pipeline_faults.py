@@ -16,9 +16,8 @@ from marketplace.archives import Archive, Member, build_zip
 from marketplace.blocklist import BlockKind, add_block
 from marketplace.models import SkillVersion
 from submissions.evidence import all_evidence
-from submissions.models import QueueMessage
-from submissions.operations import approve, requeue
-from submissions.pipeline import hold, process_submission
+from submissions.operations import approve
+from submissions.pipeline import process_submission
 from submissions.source import git_process
 from submissions.source.errors import GitUnavailable
 from submissions.source.packages import SkillPackage
@@ -27,7 +26,7 @@ from submissions.store import Submission, get_submission, history, touch, transi
 from submissions.verification.engines.base import Engine, EngineResult
 from submissions.workspace import Workspace
 from tests.git_factory import commit, skill_md
-from tests.submissions.factories import damage, make_submission
+from tests.submissions.factories import make_submission
 from tests.submissions.front_door import EVIL, repository, skills, submitted_one, worked_off
 from vskill.environments import WorkerEnv, get_environment
 from vskill.kv.models import KVEntry
@@ -131,42 +130,6 @@ async def test_a_machine_without_git_refuses_nobody(
 
     assert (await get_submission(env, submission.id)).state is State.TIER1_SCANNING
     assert (await worked_off(env, submission)).state is State.PUBLISHED
-
-
-@pytest.mark.parametrize("state", [State.RECEIVED, State.TIER2_SCANNING, State.VENDOR_APPROVED, State.RESCAN_REQUIRED])
-async def test_whatever_is_on_its_way_when_the_queue_gives_up_is_held(env: WorkerEnv, state: State) -> None:
-    submission = await writers.run(make_submission, env, state)
-    await run_with_worker_env(env, hold, submission.id, "the host does not answer")
-
-    assert (await get_submission(env, submission.id)).state is State.ON_HOLD
-
-
-async def test_the_verdict_outlasts_a_publication_that_the_queue_gives_up(env: WorkerEnv) -> None:
-    submission = await writers.run(make_submission, env, State.AUTO_APPROVED, verdict="clear")
-    await run_with_worker_env(env, hold, submission.id, "the disk is full")
-    held = await get_submission(env, submission.id)
-
-    assert held.text("verdict") == "clear"
-    assert held.text("reason") == "it could not be published: the disk is full"
-
-
-async def test_what_an_operator_puts_back_while_the_queue_gives_up_keeps_its_place(env: WorkerEnv) -> None:
-    submission = await writers.run(make_submission, env, State.TIER1_SCANNING)
-    await writers.run(requeue, env, submission.id, actor="operator", reason="the host is back")
-    await run_with_worker_env(env, hold, submission.id, "the host does not answer")
-
-    assert (await get_submission(env, submission.id)).state is State.TIER1_SCANNING
-    assert await QueueMessage.objects.filter(subject=submission.id, parked_at=None).acount() == 1
-
-
-async def test_a_damaged_submission_that_the_queue_gives_up_is_left_as_it_is_and_named(
-    env: WorkerEnv, caplog: pytest.LogCaptureFixture
-) -> None:
-    submission = await writers.run(make_submission, env, State.RECEIVED)
-    await writers.run(damage, env, submission.id)
-    await run_with_worker_env(env, hold, submission.id, "it cannot be read")
-
-    assert f"{submission.id} cannot be held" in caplog.text
 
 
 async def test_archives_are_built_before_anybody_waits_for_the_lock_of_the_publication(

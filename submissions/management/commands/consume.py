@@ -9,7 +9,7 @@ from asgiref.sync import async_to_sync
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
-from submissions.pipeline import make_handlers
+from submissions.handlers import make_handlers
 from submissions.queue.apart import consume_last_chances, run_apart
 from submissions.queue.consumer import Consumer, ConsumerOptions
 from vskill.environments import WorkerEnv

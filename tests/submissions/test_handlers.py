@@ -1,0 +1,69 @@
+"""The handlers of the queue: what it gives up is handed to a person, and nothing else is touched."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from django.db.models.functions import Now
+
+from submissions.handlers import hold
+from submissions.models import QueueMessage
+from submissions.operations import requeue
+from submissions.states import State
+from submissions.store import get_submission
+from tests.submissions.factories import damage, make_submission
+from tests.submissions.front_door import repository, skills, submitted_one
+from vskill.environments import WorkerEnv
+from vskill.kv.threads import writers
+from vskill.worker_context import run_with_worker_env
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+async def test_what_the_queue_gives_up_is_held_and_says_why(env: WorkerEnv, tmp_path: Path) -> None:
+    submission = await submitted_one(env, repository(tmp_path, skills("one")))
+    await QueueMessage.objects.filter(subject=submission.id).aupdate(parked_at=Now())
+    await run_with_worker_env(env, hold, submission.id, "the host does not answer")
+    await run_with_worker_env(env, hold, submission.id, "a second time")
+    held = await get_submission(env, submission.id)
+
+    assert held.state is State.ON_HOLD
+    assert held.text("verdict") == "inconclusive"
+    assert held.text("reason") == "it could not be checked: the host does not answer"
+
+
+@pytest.mark.parametrize("state", [State.RECEIVED, State.TIER2_SCANNING, State.VENDOR_APPROVED, State.RESCAN_REQUIRED])
+async def test_whatever_is_on_its_way_when_the_queue_gives_up_is_held(env: WorkerEnv, state: State) -> None:
+    submission = await writers.run(make_submission, env, state)
+    await run_with_worker_env(env, hold, submission.id, "the host does not answer")
+
+    assert (await get_submission(env, submission.id)).state is State.ON_HOLD
+
+
+async def test_the_verdict_outlasts_a_publication_that_the_queue_gives_up(env: WorkerEnv) -> None:
+    submission = await writers.run(make_submission, env, State.AUTO_APPROVED, verdict="clear")
+    await run_with_worker_env(env, hold, submission.id, "the disk is full")
+    held = await get_submission(env, submission.id)
+
+    assert held.text("verdict") == "clear"
+    assert held.text("reason") == "it could not be published: the disk is full"
+
+
+async def test_what_an_operator_puts_back_while_the_queue_gives_up_keeps_its_place(env: WorkerEnv) -> None:
+    submission = await writers.run(make_submission, env, State.TIER1_SCANNING)
+    await writers.run(requeue, env, submission.id, actor="operator", reason="the host is back")
+    await run_with_worker_env(env, hold, submission.id, "the host does not answer")
+
+    assert (await get_submission(env, submission.id)).state is State.TIER1_SCANNING
+    assert await QueueMessage.objects.filter(subject=submission.id, parked_at=None).acount() == 1
+
+
+async def test_a_damaged_submission_that_the_queue_gives_up_is_left_as_it_is_and_named(
+    env: WorkerEnv, caplog: pytest.LogCaptureFixture
+) -> None:
+    submission = await writers.run(make_submission, env, State.RECEIVED)
+    await writers.run(damage, env, submission.id)
+    await run_with_worker_env(env, hold, submission.id, "it cannot be read")
+
+    assert f"{submission.id} cannot be held" in caplog.text
