@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from submissions.evidence import STRUCTURE, Evidence, read_evidence, write_evidence
 from submissions.moving import move
+from submissions.places import place
 from submissions.records import Submission
 from submissions.source.errors import CommitNotAvailable
 from submissions.source.packages import SkillPackage, read_package
@@ -114,7 +115,7 @@ class Workspace:
         stored = await read_evidence(self.env, self.submission.id, engine.name)
         if stored is not None and _still_valid(stored, engine, package):
             return stored.result
-        async with self.slots or nullcontext():
+        async with nullcontext() if self.slots is None else place(self.slots):
             result = await run_engine(engine, package.root)
         await write_evidence(self.env, self.submission.id, package.content_hash, result)
         return result

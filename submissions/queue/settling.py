@@ -13,6 +13,7 @@ from typing import Final
 
 from django.conf import settings
 
+from submissions.places import work_limit
 from submissions.queue.base import InvalidMessage, Message, Queue
 from submissions.queue.leases import LeaseKeeper
 from vskill.errors import VskillError
@@ -59,10 +60,6 @@ def backoff(errors: int) -> timedelta:
     return timedelta(seconds=seconds * random.uniform(1 - JITTER, 1 + JITTER))  # noqa: S311 - spreads load, hides nothing
 
 
-class _OutOfTime(Exception):
-    """The work on a message took longer than the limit."""
-
-
 async def work_on(message: Message, queue: Queue, handlers: Handlers, keeper: LeaseKeeper, received_at: float) -> str:
     """Handle one message and return how it ended; whatever its handler raises ends here.
 
@@ -103,19 +100,12 @@ async def _run(message: Message, handlers: Handlers) -> None:
     handler = handlers.get(message.kind)
     if handler is None:
         raise InvalidMessage(f"No handler knows messages of the kind {message.kind!r}.")
-    limit = asyncio.timeout(settings.QUEUE_MESSAGE_LIMIT)
-    try:
-        async with limit:
-            await handler.run(message)
-    except TimeoutError as error:
-        if limit.expired():
-            raise _OutOfTime(f"no end within {settings.QUEUE_MESSAGE_LIMIT:g} s") from error
-        raise
+    async with work_limit(settings.QUEUE_MESSAGE_LIMIT):
+        await handler.run(message)
 
 
 async def _after_error(message: Message, queue: Queue, handlers: Handlers, error: Exception) -> str:
-    known = isinstance(error, (VskillError, _OutOfTime))
-    reason = str(error) if known else f"{type(error).__name__}: {error}"
+    reason = str(error) if isinstance(error, VskillError) else f"{type(error).__name__}: {error}"
     errors = message.errors + 1
     if errors >= settings.QUEUE_MAX_ERRORS:
         logger.error("message %s (%s) failed %d times", message.id, message.subject, errors, exc_info=error)

@@ -1,19 +1,28 @@
-"""The handlers of the queue: what it gives up is handed to a person, and nothing else is touched."""
+"""The handlers of the queue: waiting for others costs nobody a try, and what is given up is handed to a person."""
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
 from django.db.models.functions import Now
+from pytest_django import Settings
 
+from submissions import sources
 from submissions.handlers import hold
 from submissions.models import QueueMessage
 from submissions.operations import requeue
+from submissions.pipeline import VERIFY, process_submission
+from submissions.queue.base import Message
+from submissions.queue.consumer import Handler, handle_submission_queue
 from submissions.states import State
 from submissions.store import get_submission
+from tests.loop_time import WatchedPlaces, let_time_pass
 from tests.submissions.factories import damage, make_submission
 from tests.submissions.front_door import repository, skills, submitted_one
+from tests.submissions.queue.consumers import Recorder
+from tests.submissions.queue.messages import receive
 from vskill.environments import WorkerEnv
 from vskill.kv.threads import writers
 from vskill.worker_context import run_with_worker_env
@@ -67,3 +76,26 @@ async def test_a_damaged_submission_that_the_queue_gives_up_is_left_as_it_is_and
     await run_with_worker_env(env, hold, submission.id, "it cannot be read")
 
     assert f"{submission.id} cannot be held" in caplog.text
+
+
+@pytest.mark.parametrize("what", ["scan"])
+async def test_to_wait_until_others_are_done_is_no_error_however_long_it_takes(
+    env: WorkerEnv, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    submission = await submitted_one(env, repository(tmp_path, skills("one")))
+    places = WatchedPlaces(0)
+    if what == "fetch":
+        monkeypatch.setitem(sources._slots, asyncio.get_running_loop(), places)
+
+    async def verify(message: Message) -> None:
+        await process_submission(message.subject, slots=places)
+
+    handlers = {VERIFY: Handler(verify, Recorder().give_up)}
+    handling = asyncio.create_task(handle_submission_queue(await receive(env), env, handlers=handlers))
+    await places.asked.wait()
+    await let_time_pass(10 * settings.QUEUE_MESSAGE_LIMIT)
+    places.release()
+    report = await handling
+
+    assert report.ends == {"done": 1}
+    assert (await get_submission(env, submission.id)).state is State.PUBLISHED

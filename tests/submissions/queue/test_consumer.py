@@ -108,7 +108,7 @@ class TestSettling:
 
         report = await handle_submission_queue(await receive(env), env, handlers=Recorder(never).handlers)
         assert report.ends == {"retried": 1}
-        assert (await in_thread(row)(env, "endless")).last_error == "no end within 0.05 s"
+        assert (await in_thread(row)(env, "endless")).last_error == "no end within 0.05 s of work"
 
     async def test_a_timeout_of_the_work_itself_is_an_error_like_others(self, env: WorkerEnv) -> None:
         async def time_out(_message: Message) -> None:
