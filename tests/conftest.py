@@ -1,4 +1,4 @@
-"""What every test has: coroutine tests, environments, and threads that are ended."""
+"""What every test has: coroutine tests, property tests without a deadline, environments, threads that are ended."""
 
 from __future__ import annotations
 
@@ -6,9 +6,14 @@ import inspect
 
 import pytest
 from asgiref.sync import async_to_sync
+from hypothesis import settings
 
 from vskill.environments import WorkerEnv, get_environment
 from vskill.kv.threads import readers, writers
+
+# A machine that does something else at the same time is slow; that is no fault of what is tested.
+settings.register_profile("any machine", deadline=None)
+settings.load_profile("any machine")
 
 
 @pytest.hookimpl(tryfirst=True)

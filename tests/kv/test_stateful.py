@@ -144,11 +144,10 @@ class TableMachine(NamespaceMachine):
 
 
 def run(machine: type[NamespaceMachine], examples: int) -> None:
-    """Run a machine; the time that an example takes depends on the machine beside it, so it is not looked at."""
+    """Run a machine."""
     chosen = settings(
         max_examples=examples,
         stateful_step_count=25,
-        deadline=None,
         database=None,
         suppress_health_check=list(HealthCheck),
     )
