@@ -7,7 +7,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Final
 from weakref import WeakKeyDictionary
@@ -15,6 +15,7 @@ from weakref import WeakKeyDictionary
 from asgiref.sync import sync_to_async
 from django.conf import settings
 
+from submissions.places import place
 from submissions.source.errors import FetchTimedOut
 from submissions.source.git import FetchLimits, Snapshot, fetch_snapshot
 from submissions.source.urls import RepositoryURL, SourcePolicy, normalise_repository_url
@@ -74,34 +75,39 @@ def remove_abandoned_scratch(older_than: float = ABANDONED_AFTER) -> int:
 
 
 @asynccontextmanager
-async def _slot() -> AsyncIterator[None]:
-    """Wait for one of the places for fetches that this process has, no longer than a fetch may take."""
+async def _slot(*, patient: bool) -> AsyncIterator[None]:
+    """Hold one of the places for fetches that this process has."""
     loop = asyncio.get_running_loop()
     slots = _slots.get(loop)
     if slots is None:
         slots = _slots[loop] = asyncio.Semaphore(settings.FETCH_PROCESSES)
-    try:
-        async with asyncio.timeout(settings.FETCH_SECONDS):
-            await slots.acquire()
-    except TimeoutError:
-        raise FetchTimedOut(
-            "Many repositories are being fetched at this moment. Please try again in a minute."
-        ) from None
-    try:
+    async with AsyncExitStack() as held:
+        try:
+            async with asyncio.timeout(None if patient else settings.FETCH_SECONDS):
+                await held.enter_async_context(place(slots))
+        except TimeoutError:
+            raise FetchTimedOut(
+                "Many repositories are being fetched at this moment. Please try again in a minute."
+            ) from None
         yield
-    finally:
-        slots.release()
 
 
 async def fetch(
-    env: WorkerEnv, repository: RepositoryURL, directory: Path, *, commit_sha: str | None = None
+    env: WorkerEnv,
+    repository: RepositoryURL,
+    directory: Path,
+    *,
+    commit_sha: str | None = None,
+    patient: bool = False,
 ) -> Snapshot:
     """Fetch the newest commit of ``repository``, or exactly ``commit_sha``, into ``directory`` under the settings'
     limits.
 
-    A process has ``FETCH_PROCESSES`` fetches under way at once; the others wait.
+    A process has ``FETCH_PROCESSES`` fetches under way at once; the others wait. A person who waits for the answer is
+    told after ``FETCH_SECONDS`` that there was no place (``FetchTimedOut``); who is ``patient`` waits for one, because
+    that others were first is no failure of this repository.
     """
-    async with _slot():
+    async with _slot(patient=patient):
         return await fetch_snapshot(
             repository,
             directory=directory,

@@ -55,9 +55,9 @@ class Workspace:
             repository = repository_url(self.env, self.submission.text("repoUrl"))
             pinned = self.submission.text("commitSha") or None
             try:
-                snapshot = await fetch(self.env, repository, self._new_folder("git"), commit_sha=pinned)
+                snapshot = await fetch(self.env, repository, self._new_folder("git"), commit_sha=pinned, patient=True)
             except CommitNotAvailable:
-                snapshot = await fetch(self.env, repository, self._new_folder("git"))
+                snapshot = await fetch(self.env, repository, self._new_folder("git"), patient=True)
             self.commit_sha = snapshot.commit_sha
             self._package = await read_package(
                 snapshot, self.submission.text("skillPath"), destination=self._new_folder("tree")

@@ -78,7 +78,7 @@ async def test_a_damaged_submission_that_the_queue_gives_up_is_left_as_it_is_and
     assert f"{submission.id} cannot be held" in caplog.text
 
 
-@pytest.mark.parametrize("what", ["scan"])
+@pytest.mark.parametrize("what", ["fetch", "scan"])
 async def test_to_wait_until_others_are_done_is_no_error_however_long_it_takes(
     env: WorkerEnv, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:

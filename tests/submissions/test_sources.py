@@ -12,8 +12,10 @@ from asgiref.sync import async_to_sync
 from django.core.management import call_command
 from pytest_django.fixtures import Settings
 
+from submissions import sources
 from submissions.source.errors import FetchTimedOut, InvalidRepositoryURL
 from submissions.sources import fetch, remove_abandoned_scratch, repository_url, scratch_folder
+from tests.loop_time import WatchedPlaces, let_time_pass
 from tests.submissions.front_door import repository, skills
 from vskill.environments import WorkerEnv
 
@@ -91,6 +93,22 @@ async def test_a_fetch_that_finds_no_place_says_so(env: WorkerEnv, settings: Set
         await fetch(env, repository_url(env, repository(tmp_path, skills("one"))), tmp_path)
 
     assert raised.value.transient
+
+
+async def test_who_is_patient_gets_a_place_however_long_it_takes(
+    env: WorkerEnv, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places = WatchedPlaces(0)
+    monkeypatch.setitem(sources._slots, asyncio.get_running_loop(), places)
+    url = repository_url(env, repository(tmp_path, skills("one")))
+    (tmp_path / "fetch").mkdir()
+    fetching = asyncio.create_task(fetch(env, url, tmp_path / "fetch", patient=True))
+    await places.asked.wait()
+    await let_time_pass(10 * settings.FETCH_SECONDS)
+    places.release()
+
+    assert (await fetching).commit_sha
+    assert not places.locked(), "the place was not given back"
 
 
 def test_the_policy_of_the_environment_decides_what_is_fetched(env: WorkerEnv) -> None:
