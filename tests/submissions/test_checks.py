@@ -57,6 +57,7 @@ def test_the_edge_of_what_goes_together_is_accepted(
     [
         {"QUEUE_MAX_BATCH_SIZE": 0},
         {"QUEUE_MAX_CONCURRENCY": -1},
+        {"FETCH_PROCESSES": 0},
         {"QUEUE_LEASE": 0.0},
         {"QUEUE_MAX_CRASHES": 0},
         {"QUEUE_SHUTDOWN_GRACE": -1.0},
