@@ -6,10 +6,10 @@ import asyncio
 import logging
 import random
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Final
+from typing import Any, Final, TypeVar
 
 from django.conf import settings
 
@@ -19,6 +19,8 @@ from submissions.queue.leases import LeaseKeeper
 from vskill.errors import VskillError
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 JITTER: Final = 0.2
 
@@ -63,14 +65,14 @@ def backoff(errors: int) -> timedelta:
 async def work_on(message: Message, queue: Queue, handlers: Handlers, keeper: LeaseKeeper, received_at: float) -> str:
     """Handle one message and return how it ended; whatever its handler raises ends here.
 
-    Cancelled, it gives the message back and raises ``CancelledError``.
+    Cancelled, it gives the message back, or ends the settling that was begun, and raises ``CancelledError``.
     """
     with keeper.holding(message, queue, received_at) as held:
         try:
             await _run(message, handlers)
         except asyncio.CancelledError:
             if not held.lost:
-                await asyncio.shield(queue.release(message))
+                await _to_its_end(message, _give_back(message, queue.release))
                 raise
             failure: Exception | None = None
         except Exception as error:  # noqa: BLE001 - settling alone means that no error of one message leaves it
@@ -78,22 +80,41 @@ async def work_on(message: Message, queue: Queue, handlers: Handlers, keeper: Le
         else:
             failure = None
     if held.lost:
-        return await _surrender(message, queue)
+        # Its lease ended because it could not be renewed, and not because this worker died: nobody is to count a crash.
+        await _to_its_end(message, _give_back(message, queue.surrender))
+        return "lost"
     # Settled outside the lease's keeping: a renewal at this moment would find no message and take it for lost.
+    return await _to_its_end(message, _settle(message, queue, handlers, failure))
+
+
+async def _to_its_end(message: Message, settling: Coroutine[Any, Any, T]) -> T:
+    """Await what has been decided; cancelled meanwhile, wait for it all the same and raise ``CancelledError`` then.
+
+    Whoever cancels gives up waiting by a time of its own, and a second cancellation is obeyed at once.
+    """
+    task = asyncio.create_task(settling)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task])
+        if not task.cancelled() and (error := task.exception()) is not None:
+            logger.error("message %s was not settled and comes back after its lease: %s", message.id, error)
+        raise
+
+
+async def _give_back(message: Message, give_back: Callable[[Message], Awaitable[bool]]) -> None:
+    try:
+        await give_back(message)
+    except Exception as error:  # noqa: BLE001 - whatever it is, the end of the lease brings the message back
+        logger.warning("message %s comes back as that of a worker that died: %s", message.id, error)
+
+
+async def _settle(message: Message, queue: Queue, handlers: Handlers, failure: Exception | None) -> str:
     if failure is None:
         return "done" if await queue.acknowledge(message) else "lost"
     if isinstance(failure, InvalidMessage):
         return await _park(message, queue, handlers, str(failure))
     return await _after_error(message, queue, handlers, failure)
-
-
-async def _surrender(message: Message, queue: Queue) -> str:
-    # Its lease ended because it could not be renewed, and not because this worker died: nobody is to count a crash.
-    try:
-        await queue.surrender(message)
-    except Exception as error:  # noqa: BLE001 - whatever keeps the database away now kept the lease from being renewed
-        logger.warning("message %s comes back as that of a worker that died: %s", message.id, error)
-    return "lost"
 
 
 async def _run(message: Message, handlers: Handlers) -> None:
