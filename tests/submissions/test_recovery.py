@@ -16,7 +16,7 @@ from submissions.models import QueueMessage, RecoverySweep, SubmissionTransition
 from submissions.pipeline import VERIFY
 from submissions.queue.database import get_queue
 from submissions.recovery import RecoveryRunning, Result, put_back, recover_one, recover_stuck
-from submissions.states import State
+from submissions.states import FINAL_STATES, State
 from submissions.store import (
     get_stuck_submissions,
     history,
@@ -112,8 +112,11 @@ async def test_a_count_that_cannot_be_read_is_taken_as_used_up(env: WorkerEnv) -
     assert results(await recover_stuck(env)) == {made.id: Result.HELD}
 
 
-async def test_what_the_queue_gave_up_is_held_with_the_queues_reason(env: WorkerEnv) -> None:
-    made = await in_thread(make_submission)(env, State.TIER1_SCANNING, age=LONG_AGO, message=True)
+@pytest.mark.parametrize("state", sorted(set(State) - FINAL_STATES))
+async def test_what_the_queue_gave_up_is_held_with_the_queues_reason_though_nobody_was_told(
+    env: WorkerEnv, state: State
+) -> None:
+    made = await in_thread(make_submission)(env, state, age=LONG_AGO, message=True)
     [message] = (await get_queue(env).receive(env.name, 1, worker="test")).messages
     await get_queue(env).park(message, "its worker did not come back 3 times")
 
@@ -124,6 +127,19 @@ async def test_what_the_queue_gave_up_is_held_with_the_queues_reason(env: Worker
     assert after.text("reason") == "the queue gave it up: its worker did not come back 3 times"
     [parked] = await in_thread(messages_of)(env, made.id)
     assert parked.parked_at is not None
+    assert results(await recover_stuck(env, older_than=timedelta())) == {}
+
+
+@pytest.mark.parametrize("state", sorted(FINAL_STATES))
+async def test_what_has_ended_before_the_queue_gave_up_its_message_is_left_as_it_is(
+    env: WorkerEnv, state: State
+) -> None:
+    made = await in_thread(make_submission)(env, state, age=LONG_AGO, message=True)
+    [message] = (await get_queue(env).receive(env.name, 1, worker="test")).messages
+    await get_queue(env).park(message, "its worker did not come back 3 times")
+
+    assert results(await recover_stuck(env)) == {}
+    assert (await in_thread(read_submission)(env, made.id)).version == made.version
 
 
 async def test_an_approved_submission_goes_on_to_publication_with_the_scan_it_has(
