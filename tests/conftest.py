@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import signal
 
 import pytest
 from asgiref.sync import async_to_sync
@@ -14,6 +15,12 @@ from vskill.kv.threads import readers, writers
 # A machine that does something else at the same time is slow; that is no fault of what is tested.
 settings.register_profile("any machine", deadline=None)
 settings.load_profile("any machine")
+
+
+def pytest_configure() -> None:
+    """Let Ctrl-C reach what tests start: a shell that runs the tests in its background hands it down as ignored."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(tryfirst=True)

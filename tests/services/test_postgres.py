@@ -64,16 +64,21 @@ def test_a_signal_ends_the_command_and_the_server(sent: signal.Signals) -> None:
         text=True,
         start_new_session=True,
     ) as runner:
-        assert runner.stdout is not None
-        url = runner.stdout.readline().strip()
-        with psycopg.connect(url) as connection:
-            assert connection.execute("SELECT 1").fetchone() == (1,)
-        if sent is signal.SIGINT:
-            # A terminal sends Ctrl-C to the whole group.
-            os.killpg(runner.pid, sent)
-        else:
-            runner.send_signal(sent)
-        # The command holds our pipe too, so the end of the output is the end of the command.
-        assert runner.stdout.read() == ""
+        try:
+            assert runner.stdout is not None
+            url = runner.stdout.readline().strip()
+            with psycopg.connect(url) as connection:
+                assert connection.execute("SELECT 1").fetchone() == (1,)
+            if sent is signal.SIGINT:
+                # A terminal sends Ctrl-C to the whole group.
+                os.killpg(runner.pid, sent)
+            else:
+                runner.send_signal(sent)
+            # The command holds our pipe too, so the end of the output is the end of the command.
+            assert runner.stdout.read() == ""
+        except BaseException:
+            # Or the wait at the end of the block would outlast the failure.
+            os.killpg(runner.pid, signal.SIGKILL)
+            raise
     assert runner.returncode == 128 + sent
     assert _refuses_connections(url)
