@@ -5,7 +5,8 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cache
+from typing import Any, Final
 
 from django.db import connections, transaction
 
@@ -17,6 +18,9 @@ from vskill.kv.batch import Change, update_many
 from vskill.kv.clock import database_now, isoformat
 from vskill.kv.errors import VersionConflict
 from vskill.kv.namespace import KVNamespace
+from vskill.kv.rows import column_types, with_rows
+
+_HISTORY: Final = ("submission_id", "sequence", "from_state", "to_state", "reason", "actor", "trigger")
 
 
 @dataclass(frozen=True)
@@ -51,13 +55,19 @@ def _record(env: WorkerEnv, rows: Sequence[tuple[str, int, str, str, str, str, s
 
     By hand, because this is done for every step of every submission, and the ORM takes ten times as long.
     """
-    columns = "namespace, submission_id, sequence, from_state, to_state, reason, actor, trigger"
-    places = ", ".join(["(%s, %s, %s, %s, %s, %s, %s, %s)"] * len(rows))
-    with connections[env.database].cursor() as cursor:
+    connection = connections[env.database]
+    given, parameters = with_rows(connection.vendor, _history_types(env.database), rows)
+    with connection.cursor() as cursor:
         cursor.execute(
-            f"INSERT INTO {SubmissionTransition._meta.db_table} ({columns}) VALUES {places}",  # noqa: S608 - our own names
-            [part for row in rows for part in (env.name, *row)],
+            f"{given} INSERT INTO {SubmissionTransition._meta.db_table} (namespace, {', '.join(_HISTORY)}) "  # noqa: S608 - our own names
+            "SELECT %s, v.* FROM v",
+            [*parameters, env.name],
         )
+
+
+@cache
+def _history_types(alias: str) -> list[str]:
+    return column_types(SubmissionTransition, _HISTORY, alias)
 
 
 def create_submission(env: WorkerEnv, fields: Mapping[str, Any], *, actor: str, trigger: str) -> Submission:

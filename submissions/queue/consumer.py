@@ -181,8 +181,6 @@ class Consumer:
     async def _take(self, env: WorkerEnv, places: int, wait: timedelta, keeper: LeaseKeeper) -> int:
         """Start at most ``places`` batches of one environment and return how many."""
         try:
-            if await get_pause(env) is not None:
-                return 0
             asked_at = monotonic()
             batch = await self._receive_last_chance(env)
             if not (alone := bool(batch)) and not self._options.last_chances:

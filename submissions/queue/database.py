@@ -23,10 +23,12 @@ from submissions.queue.grouping import group
 from submissions.queue.statements import AGING, QueueStatements, queue_statements
 from vskill.environments import WorkerEnv
 from vskill.kv.codec import encode
+from vskill.kv.rows import with_rows
 from vskill.kv.threads import DatabaseThreads, readers, writers
 
 _FREE: Final = Q(leased_until__isnull=True) | Q(leased_until__lte=Now())
 _LONGEST_REASON: Final = 2000
+_TOKEN_TYPES: Final = ("bigint", "text")
 
 # Of its own, because a lease must be renewed in time however many long transactions wait for the other threads.
 lease_thread: Final = DatabaseThreads("queue-lease", lambda: 1)
@@ -99,8 +101,8 @@ class DatabaseQueue(Queue):
         rows = self._execute(
             self._sql.claim(last_chance=last_chance),
             [
-                *(environment, allowed, limit, allowed, allowed, gone_too_often(), allowed, token, worker[:100]),
-                *(allowed, settings.QUEUE_LEASE, *filling),
+                *(environment, environment, allowed, limit, allowed, allowed, gone_too_often(), allowed),
+                *(token, worker[:100], allowed, settings.QUEUE_LEASE, *filling),
             ],
         )
         rows.sort(key=lambda row: (row[7], row[0]))
@@ -115,7 +117,7 @@ class DatabaseQueue(Queue):
         )
 
     def _any_ready(self, environment: str, last_chance: bool) -> bool:
-        parameters = [environment, settings.QUEUE_MAX_CRASHES]
+        parameters = [environment, environment, settings.QUEUE_MAX_CRASHES]
         return bool(self._execute(self._sql.any_ready(last_chance=last_chance), parameters))
 
     async def has_last_chance(self, environment: str) -> bool:
@@ -127,34 +129,38 @@ class DatabaseQueue(Queue):
         return await group(("acknowledge", self._alias), self._acknowledge).add(message)
 
     def _acknowledge(self, messages: Sequence[Message]) -> list[bool]:
-        deleted = {pk for (pk,) in self._execute(self._sql.acknowledge(len(messages)), _tokens(messages))}
+        deleted = self._of_many(self._sql.acknowledge, messages)
         return [message.id in deleted for message in messages]
+
+    def _of_many(self, statement: str, messages: Sequence[Message], *parameters: Any) -> set[int]:
+        """Do ``statement`` with the messages that are held, and return their ids."""
+        given, tokens = with_rows(self._sql.vendor, _TOKEN_TYPES, [(message.id, message.token) for message in messages])
+        return {pk for (pk,) in self._execute(f"{given} {statement}", [*tokens, *parameters])}
 
     async def retry_later(self, message: Message, reason: str, delay: timedelta) -> bool:
         """Give a message back after an error."""
         seconds = delay.total_seconds()
-        parameters = [_storable(reason), seconds, seconds, *_tokens([message])]
+        parameters = [_storable(reason), seconds, seconds, message.id, message.token]
         return await writers.run(self._write_one, self._sql.retry_later, parameters)
 
     async def release(self, message: Message) -> bool:
         """Give a message back uncounted, to the place that it had."""
-        return await writers.run(self._write_one, self._sql.release, _tokens([message]))
+        return await writers.run(self._write_one, self._sql.release, [message.id, message.token])
 
     async def surrender(self, message: Message) -> bool:
         """Give a message back that this worker could not keep, if nobody else has had it since."""
-        return await writers.run(self._write_one, self._sql.surrender, _tokens([message]))
+        return await writers.run(self._write_one, self._sql.surrender, [message.id, message.token])
 
     async def park(self, message: Message, reason: str) -> bool:
         """Set a message aside with the reason."""
-        return await writers.run(self._write_one, self._sql.park, [_storable(reason), *_tokens([message])])
+        return await writers.run(self._write_one, self._sql.park, [_storable(reason), message.id, message.token])
 
     async def extend(self, messages: Sequence[Message]) -> set[int]:
         """Renew leases; a message whose lease has run out is not renewed, even if nobody has taken it yet."""
         return await lease_thread.run(self._extend, tuple(messages))
 
     def _extend(self, messages: Sequence[Message]) -> set[int]:
-        parameters = [settings.QUEUE_LEASE, *_tokens(messages)]
-        return {pk for (pk,) in self._execute(self._sql.extend(len(messages)), parameters)}
+        return self._of_many(self._sql.extend, messages, settings.QUEUE_LEASE)
 
     async def status(self, environment: str) -> QueueStatus:
         """Count the messages of one environment."""
@@ -180,10 +186,6 @@ class DatabaseQueue(Queue):
 def gone_too_often() -> str:
     """Return the reason that is written down when a message is parked for the crashes of its workers."""
     return f"its worker did not come back {settings.QUEUE_MAX_CRASHES} times"
-
-
-def _tokens(messages: Sequence[Message]) -> list[int | str]:
-    return [part for message in messages for part in (message.id, message.token)]
 
 
 def _storable(reason: str) -> str:

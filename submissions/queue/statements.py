@@ -11,6 +11,9 @@ from functools import cache, cached_property
 from typing import Final
 
 from submissions.models import QueueMessage
+from submissions.queue.pause import PAUSE_KEY
+from vskill.kv.models import KVEntry
+from vskill.kv.rows import among_rows
 
 # How many seconds of waiting one step of priority is worth: a message of priority 10 goes before one of priority 0
 # that has waited up to ten minutes longer, and none waits for ever.
@@ -92,25 +95,31 @@ class QueueStatements:
 
     @cached_property
     def _ready(self) -> str:
+        """Return the condition that a message may be claimed; parameters: environment, twice."""
+        # Within the statement, so that nothing is claimed after a pause, and nobody has to ask for it by itself.
+        paused = (
+            f"SELECT 1 FROM {KVEntry._meta.db_table} WHERE namespace = %s AND key = '{PAUSE_KEY}' "  # noqa: S608 - as above
+            f"AND (expires_at IS NULL OR expires_at > {self.now})"
+        )
         return (
             f"environment = %s AND parked_at IS NULL AND available_at <= {self.now} "
-            f"AND (leased_until IS NULL OR leased_until <= {self.now})"
+            f"AND (leased_until IS NULL OR leased_until <= {self.now}) AND NOT EXISTS ({paused})"
         )
 
     def any_ready(self, *, last_chance: bool) -> str:
         """Select one row where ``claim`` would find a message, none otherwise.
 
-        Parameters: environment, the crashes allowed.
+        Parameters: environment, twice, and the crashes allowed.
         """
         return f"SELECT 1 FROM {self.table} WHERE {self._ready} AND {_chance(last_chance)} LIMIT 1"  # noqa: S608 - as above
 
     def claim(self, *, last_chance: bool) -> str:
         """Lease the next messages, park those that had their last chance, and return them all.
 
-        With ``last_chance`` only messages that one more crash would park, without it only others. Parameters:
-        environment, the crashes allowed, how many, the crashes allowed three times, the reason of parking, the token,
-        the worker, the crashes allowed, the lease in seconds, how many make a full batch, and how far from the present,
-        in seconds, the oldest of fewer has to lie.
+        Nothing while the queue is paused. With ``last_chance`` only messages that one more crash would park, without
+        it only others. Parameters: environment, twice, the crashes allowed, how many, the crashes allowed three times,
+        the reason of parking, the token, the worker, the crashes allowed, the lease in seconds, how many make a full
+        batch, and how far from the present, in seconds, the oldest of fewer has to lie.
         """
         parked = "leased_until IS NOT NULL AND crashes + 1 >= %s"
         lock = " FOR UPDATE SKIP LOCKED" if self.vendor == "postgresql" else ""
@@ -129,30 +138,37 @@ class QueueStatements:
             "RETURNING id, kind, subject, body, errors, crashes, lease_token, due_at"
         )
 
-    def _held(self, count: int) -> str:
-        """Return the condition that a message is held under its token; parameters: id and token of each."""
-        return (
-            f"parked_at IS NULL AND leased_until > {self.now} "
-            f"AND (id, lease_token) IN (VALUES {', '.join(['(%s, %s)'] * count)})"
-        )
+    @cached_property
+    def _valid(self) -> str:
+        return f"parked_at IS NULL AND leased_until > {self.now}"
 
-    def acknowledge(self, count: int) -> str:
-        """Delete messages that are held, and return their ids; parameters: id and token of each."""
-        return f"DELETE FROM {self.table} WHERE {self._held(count)} RETURNING id"  # noqa: S608 - as above
+    @cached_property
+    def _held(self) -> str:
+        """Return the condition that a message is held under its token; parameters: id, token."""
+        return f"{self._valid} AND id = %s AND lease_token = %s"
 
-    def extend(self, count: int) -> str:
-        """Renew the leases of messages that are held, and return their ids.
+    @cached_property
+    def _held_of_many(self) -> str:
+        """Return the condition that a message is held and among the rows of ``v``, which have id and token."""
+        return f"{self._valid} AND {among_rows(self.vendor, 'id', 'lease_token')}"
 
-        Parameters: the lease in seconds, id and token of each.
-        """
-        return f"UPDATE {self.table} SET leased_until = {self.after('%s')} WHERE {self._held(count)} RETURNING id"  # noqa: S608 - as above
+    @cached_property
+    def acknowledge(self) -> str:
+        """Delete the messages of ``v`` that are held, and return their ids."""
+        return f"DELETE FROM {self.table} WHERE {self._held_of_many} RETURNING id"  # noqa: S608 - as above
+
+    @cached_property
+    def extend(self) -> str:
+        """Renew the leases of the messages of ``v`` that are held, and return their ids; parameter: the lease in
+        seconds."""
+        return f"UPDATE {self.table} SET leased_until = {self.after('%s')} WHERE {self._held_of_many} RETURNING id"  # noqa: S608 - as above
 
     @cached_property
     def release(self) -> str:
         """Give a message back as it was before it was received; parameters: id, token."""
         return (
             f"UPDATE {self.table} SET lease_token = '', leased_by = '', leased_until = NULL "  # noqa: S608 - as above
-            f"WHERE {self._held(1)} RETURNING id"
+            f"WHERE {self._held} RETURNING id"
         )
 
     @cached_property
@@ -169,7 +185,7 @@ class QueueStatements:
         return (
             f"UPDATE {self.table} SET lease_token = '', leased_by = '', leased_until = NULL, errors = errors + 1, "  # noqa: S608 - as above
             f"last_error = %s, available_at = {self.after('%s')}, due_at = {self.after(f'%s - priority * {AGING}')} "
-            f"WHERE {self._held(1)} RETURNING id"
+            f"WHERE {self._held} RETURNING id"
         )
 
     @cached_property
@@ -177,7 +193,7 @@ class QueueStatements:
         """Set a message aside; parameters: the reason, id, token."""
         return (
             f"UPDATE {self.table} SET lease_token = '', leased_until = NULL, errors = errors + 1, last_error = %s, "  # noqa: S608 - as above
-            f"parked_at = {self.now} WHERE {self._held(1)} RETURNING id"
+            f"parked_at = {self.now} WHERE {self._held} RETURNING id"
         )
 
 

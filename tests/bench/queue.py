@@ -112,7 +112,7 @@ def _database(name: str) -> Iterator[dict[str, str]]:
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="vskill-bench-")))
         address = f"sqlite:///{folder / 'vskill.sqlite3'}"
         if name == "postgres":
-            address = stack.enter_context(postgres_server())
+            address = stack.enter_context(postgres_server(durable=True))
         yield {
             **os.environ,
             "DATABASE_URL": address,

@@ -32,10 +32,8 @@ PORTS_TRIED: Final = 3
 USER: Final = "vskill"
 
 # Durability is worth nothing to data that is deleted in a minute, and costs half of the time.
-THROWAWAY_SETTINGS: Final = {
-    "fsync": "off",
-    "synchronous_commit": "off",
-    "full_page_writes": "off",
+THROWAWAY_SETTINGS: Final = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+SETTINGS: Final = {
     "max_connections": "100",
     "listen_addresses": "127.0.0.1",
     "unix_socket_directories": "",
@@ -62,8 +60,11 @@ def find_binaries() -> Path:
 
 
 @contextlib.contextmanager
-def postgres_server() -> Iterator[str]:
-    """Start a server, yield its ``DATABASE_URL``, then stop it and delete its files."""
+def postgres_server(*, durable: bool = False) -> Iterator[str]:
+    """Start a server, yield its ``DATABASE_URL``, then stop it and delete its files.
+
+    A ``durable`` one writes as one in operation does: a commit waits until it would survive a power cut.
+    """
     binaries = find_binaries()
     with tempfile.TemporaryDirectory(prefix="vskill-postgres-") as name:
         folder, account = Path(name), _account()
@@ -71,7 +72,8 @@ def postgres_server() -> Iterator[str]:
             os.chown(folder, account["user"], account["group"])
         password = secrets.token_urlsafe(24)
         _create_cluster(binaries, folder, password, account)
-        server, port = _start(binaries, folder, password, account)
+        settings = SETTINGS if durable else SETTINGS | THROWAWAY_SETTINGS
+        server, port = _start(binaries, folder, password, account, settings)
         try:
             yield f"postgres://{USER}:{password}@127.0.0.1:{port}/{USER}"
         finally:
@@ -141,13 +143,15 @@ def _create_cluster(binaries: Path, folder: Path, password: str, account: dict[s
     raise PostgresUnavailable(f"initdb failed: {problem}")
 
 
-def _start(binaries: Path, folder: Path, password: str, account: dict[str, Any]) -> tuple[subprocess.Popen[bytes], int]:
+def _start(
+    binaries: Path, folder: Path, password: str, account: dict[str, Any], settings: Mapping[str, str]
+) -> tuple[subprocess.Popen[bytes], int]:
     log = folder / "server.log"
     for _attempt in range(PORTS_TRIED):
         # Somebody else may take the port between our look and the server's start.
         port = _free_port()
         command = [str(binaries / "postgres"), "-D", str(folder / "data"), "-p", str(port)]
-        for name, value in THROWAWAY_SETTINGS.items():
+        for name, value in settings.items():
             command += ["-c", f"{name}={value}"]
         if setpriv := shutil.which("setpriv"):
             # SIGKILL leaves us no turn to clean up, so the kernel tells the server.

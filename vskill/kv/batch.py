@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from django.db import connections, models
 
 from vskill.kv.codec import check_key, encode
 from vskill.kv.models import AbstractKVEntry
+from vskill.kv.rows import column_types, same_as_first, with_rows
 from vskill.kv.statements import Statements, statements
 from vskill.kv.writer import projection
 
@@ -31,49 +33,38 @@ def update_many(model: type[AbstractKVEntry], alias: str, namespace: str, change
     """
     if not changes:
         return []
-    connection = connections[alias]
-    wording = statements(model, connection.vendor)
-    parameters: list[Any] = []
+    wording = statements(model, connections[alias].vendor)
     columns = model.projected_columns
     texts = [isinstance(model._meta.get_field(column), models.CharField) for column in columns]
+    rows = []
     for change in changes:
         text = encode(change.value)
         projected = projection(model, text)
-        parameters += [check_key(change.key), change.expect_version, text]
-        parameters += [
+        row = [check_key(change.key), change.expect_version, text]
+        row += [
             # Every driver takes a text as it is; to be told so by the field costs more than the rest of this loop.
             projected[column] if is_text else wording.column(column, projected[column], alias)
             for column, is_text in zip(columns, texts, strict=True)
         ]
-    with connection.cursor() as cursor:
-        cursor.execute(_statement(wording, columns, len(changes), alias), [*parameters, namespace])
+        rows.append(row)
+    given, parameters = with_rows(wording.vendor, _types(model, alias), rows)
+    with connections[alias].cursor() as cursor:
+        cursor.execute(f"{given} {_statement(wording, columns)}", [*parameters, namespace])
         written = {key for (key,) in cursor.fetchall()}
     return [change.key in written for change in changes]
 
 
-def _statement(wording: Statements, columns: Sequence[str], count: int, alias: str) -> str:
-    """Return the statement for ``count`` changes.
+@cache
+def _types(model: type[AbstractKVEntry], alias: str) -> list[str]:
+    return column_types(model, ("key", "version", "value", *model.projected_columns), alias)
 
-    Both vendors call the columns of VALUES column1, column2 and so on.
-    """
-    row = f"({', '.join(['%s'] * (3 + len(columns)))})"
+
+def _statement(wording: Statements, columns: Sequence[str]) -> str:
     changed = ['"value" = v.column3', "\"metadata\" = '{}'", '"expires_at" = NULL', f'"updated_at" = {wording.now}']
-    changed += [
-        f'"{column}" = {_cast(wording, column, f"v.column{position}", alias)}'
-        for position, column in enumerate(columns, start=4)
-    ]
-    table = f'"{wording.model._meta.db_table}"'
+    changed += [f'"{column}" = v.column{position}' for position, column in enumerate(columns, start=4)]
+    same_key = same_as_first(wording.vendor, '"key"')
     return (
-        f'UPDATE {table} SET {", ".join(changed)}, "version" = "version" + 1 '  # noqa: S608 - names of our own models, no input
-        f"FROM (VALUES {', '.join([row] * count)}) AS v "
-        f'WHERE "namespace" = %s AND "key" = v.column1 AND "version" = v.column2 '
+        f'UPDATE "{wording.model._meta.db_table}" SET {", ".join(changed)}, "version" = "version" + 1 '  # noqa: S608 - names of our own models, no input
+        f'FROM v WHERE "namespace" = %s AND {same_key} AND "version" = v.column2 '
         f'AND ("expires_at" IS NULL OR "expires_at" > {wording.now}) RETURNING "key"'
     )
-
-
-def _cast(wording: Statements, column: str, sql: str, alias: str) -> str:
-    # PostgreSQL takes a column of VALUES that holds nothing but NULL for text. SQLite has no types to confuse.
-    if wording.vendor != "postgresql":
-        return sql
-    kind = wording.model._meta.get_field(column).db_type(connections[alias])
-    return f"CAST({sql} AS {kind})"

@@ -39,10 +39,13 @@ def check_prefix(prefix: str) -> str:
     return check_key(prefix) if prefix else ""
 
 
+_encoder: Final = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+
+
 def encode(value: Any) -> str:
     """Return ``value`` as ASCII JSON; raise ``InvalidValue`` for what JSON does not have (NaN, bytes, a cycle)."""
     try:
-        return json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+        return _encoder.encode(value)
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidValue(f"This value cannot be written as JSON: {error}") from error
 

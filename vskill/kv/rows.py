@@ -1,0 +1,53 @@
+"""Rows as a table that a statement reads from: how many there are does not show in what it costs to send them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from django.db import connections, models
+
+
+def with_rows(vendor: str, types: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[str, list[Any]]:
+    """Return the WITH of a table ``v`` that has ``rows``, with columns column1, column2 and so on, and its parameters.
+
+    ``types`` are the types of the columns in the words of PostgreSQL, which SQLite does without. PostgreSQL gets one
+    parameter: its driver takes longer to look through a statement of many places than the server does to run it, and
+    the text of this one is the same for any number of rows, so that it is prepared once.
+    """
+    names = [f"column{position}" for position in range(1, len(types) + 1)]
+    if vendor == "postgresql":
+        described = ", ".join(f"{name} {kind}" for name, kind in zip(names, types, strict=True))
+        text = json.dumps([dict(zip(names, row, strict=True)) for row in rows], default=datetime.isoformat)
+        select = f"SELECT * FROM JSON_TO_RECORDSET(%s::json) AS r({described})"  # noqa: S608 - names and types of our own
+        return f"WITH v AS MATERIALIZED ({select})", [text]
+    row = f"({', '.join(['%s'] * len(types))})"
+    places = ", ".join([row] * len(rows))
+    return f"WITH v({', '.join(names)}) AS (VALUES {places})", [part for row in rows for part in row]
+
+
+def same_as_first(vendor: str, column: str) -> str:
+    """Return the condition that ``column`` is the first one of a row of ``v``.
+
+    PostgreSQL is told twice: it takes ``v`` for long, and would read a table of some thousand rows whole to join it.
+    """
+    joined = f"{column} = v.column1"
+    if vendor == "postgresql":
+        return f"{joined} AND {column} = ANY(ARRAY(SELECT column1 FROM v))"  # noqa: S608 - a column of ours
+    return joined
+
+
+def among_rows(vendor: str, first: str, second: str) -> str:
+    """Return the condition that two columns are the first two of a row of ``v``."""
+    condition = f"({first}, {second}) IN (SELECT column1, column2 FROM v)"  # noqa: S608 - columns of ours
+    if vendor == "postgresql":
+        return f"{condition} AND {first} = ANY(ARRAY(SELECT column1 FROM v))"  # noqa: S608 - a column of ours
+    return condition
+
+
+def column_types(model: type[models.Model], names: Sequence[str], alias: str) -> list[str]:
+    """Return the types of columns of ``model`` as ``with_rows`` wants them."""
+    connection = connections[alias]
+    return [str(model._meta.get_field(name).db_type(connection)) for name in names]
