@@ -29,7 +29,7 @@ AREAS = ("kv", "queue")
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
     parser.add_argument("--entries", type=int, nargs="+", default=[10_000, 100_000])
-    parser.add_argument("--jobs", type=int, default=2_000, help="messages that the queue and its peers work off")
+    parser.add_argument("--jobs", type=int, default=5_000, help="messages that the queue and its peers work off")
     parser.add_argument("--area", choices=AREAS, nargs="+", default=list(AREAS))
     parser.add_argument("--database", choices=DATABASES, nargs="+", default=list(DATABASES))
     parser.add_argument("--rounds", type=int, default=3, help="how often each measurement is repeated; the best counts")
