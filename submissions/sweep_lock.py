@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Final
-
-from django.db import DatabaseError
 
 from vskill.environments import WorkerEnv
 from vskill.errors import VskillError
@@ -36,7 +33,8 @@ async def sweep_lock(env: WorkerEnv) -> AsyncIterator[None]:
     """Hold the lock of the sweeps of ``env`` while the body runs; raise ``RecoveryRunning`` where another holds it.
 
     It keeps two sweeps from doing the same work, and nothing more: what each does to a submission is guarded by the
-    submission's own version, so that a lock which was lost costs nothing.
+    submission's own version, so that a lock which was lost costs nothing. Once it is held, no trouble with it reaches
+    the body or stands in for what the body returns or raises.
     """
     namespace = KVNamespace(KVEntry, env)
     try:
@@ -52,9 +50,21 @@ async def sweep_lock(env: WorkerEnv) -> AsyncIterator[None]:
     finally:
         # Told and not cancelled: a renewal that is on its way decides which version is ours to delete.
         done.set()
-        version = await renewing
-        with contextlib.suppress(VersionConflict):
-            await namespace.delete(LOCK_KEY, expect_version=version)
+        await _give_back(namespace, renewing)
+
+
+async def _give_back(namespace: KVNamespace, renewing: asyncio.Task[int]) -> None:
+    try:
+        # Longer than this it would not last anyway.
+        async with asyncio.timeout(LOCK_TTL.total_seconds()):
+            await namespace.delete(LOCK_KEY, expect_version=await renewing)
+    except VersionConflict:
+        logger.info("the lock of the recovery of %s is another's now", namespace.name)
+    except Exception as error:  # noqa: BLE001 - the sweep is done, and what came out of it counts
+        # By its kind as well: a timeout has no words.
+        logger.warning(
+            "the lock of the recovery of %s could not be given back and ends by itself: %r", namespace.name, error
+        )
 
 
 async def _renew(namespace: KVNamespace, version: int, done: asyncio.Event) -> int:
@@ -71,5 +81,5 @@ async def _renew(namespace: KVNamespace, version: int, done: asyncio.Event) -> i
         except VersionConflict:
             logger.warning("the lock of the recovery of %s ran out and is another's now", namespace.name)
             return version
-        except DatabaseError as error:
+        except Exception as error:  # noqa: BLE001 - the sweep needs the lock less than a result; the next beat tries again
             logger.warning("the lock of the recovery of %s could not be renewed: %s", namespace.name, error)

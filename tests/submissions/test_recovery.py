@@ -15,7 +15,7 @@ from pytest_django import Settings
 from submissions.models import QueueMessage, RecoverySweep, SubmissionTransition
 from submissions.pipeline import VERIFY
 from submissions.queue.database import get_queue
-from submissions.recovery import RecoveryRunning, Result, put_back, recover_one, recover_stuck
+from submissions.recovery import Result, put_back, recover_one, recover_stuck
 from submissions.states import FINAL_STATES, State
 from submissions.store import (
     get_stuck_submissions,
@@ -26,7 +26,6 @@ from submissions.store import (
     submission_namespace,
     transition,
 )
-from submissions.sweep_lock import LOCK_KEY, sweep_lock
 from tests.submissions.factories import damage, make_submission, make_submissions, messages_of
 from tests.submissions.front_door import drain, repository, skills, submitted_one
 from vskill.environments import WorkerEnv
@@ -196,34 +195,6 @@ async def test_two_sweeps_at_once_move_each_submission_once(env: WorkerEnv) -> N
     ends = await asyncio.gather(*(writers.run(recover_one, env, one) for one in seen * 4), return_exceptions=True)
     assert sum(end is Result.RECOVERED for end in ends) == 20
     assert await SubmissionTransition.objects.acount() == await QueueMessage.objects.acount() == len(made)
-
-
-class TestLock:
-    async def test_a_sweep_leaves_another_alone_and_a_dry_run_needs_no_lock(self, env: WorkerEnv) -> None:
-        await in_thread(make_submissions)(env, 1, age=LONG_AGO)
-        async with sweep_lock(env):
-            with pytest.raises(RecoveryRunning, match="Another recovery of 'default' is running"):
-                await recover_stuck(env)
-            assert (await recover_stuck(env, dry_run=True)).count(Result.WOULD_RECOVER) == 1
-        assert (await recover_stuck(env)).count(Result.RECOVERED) == 1
-
-    async def test_the_lock_is_given_back_after_a_failure(self, env: WorkerEnv) -> None:
-        for _time in range(2):
-            with pytest.raises(ZeroDivisionError):
-                async with sweep_lock(env):
-                    raise ZeroDivisionError
-        assert not await KVEntry.objects.filter(key=LOCK_KEY).aexists()
-
-    async def test_the_lock_of_a_holder_that_died_ends_by_itself(self, env: WorkerEnv) -> None:
-        await KVNamespace(KVEntry, env).put(LOCK_KEY, {"holder": "dead"}, ttl=timedelta(seconds=10))
-        await KVEntry.objects.filter(key=LOCK_KEY).aupdate(expires_at=F("expires_at") - timedelta(seconds=11))
-        async with sweep_lock(env):
-            assert await KVEntry.objects.filter(key=LOCK_KEY, value__contains="dead").acount() == 0
-
-    async def test_a_lock_that_was_lost_is_left_to_its_new_holder(self, env: WorkerEnv) -> None:
-        async with sweep_lock(env):
-            await KVNamespace(KVEntry, env).put(LOCK_KEY, {"holder": "another"})
-        assert (await KVNamespace(KVEntry, env).get(LOCK_KEY)).value == {"holder": "another"}
 
 
 class TestLog:
