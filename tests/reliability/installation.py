@@ -31,16 +31,18 @@ SHORT_CLOCK: Final = {
 
 @dataclass
 class Role:
-    """A process that plays a role; ``code`` is how it ended, a negative number the signal that ended it."""
+    """A process that plays a role; its code is how it ended, a negative number the signal that ended it."""
 
     zygote: Zygote
     pid: int
     log: Path
+    _code: int | None = field(default=None, init=False)
 
     def ends(self) -> int:
-        """Wait for its end and return its code."""
-        code: int = self.zygote.ask({"wait": self.pid})["code"]
-        return code
+        """Wait for its end and return its code, any number of times."""
+        if self._code is None:
+            self._code = int(self.zygote.ask({"wait": self.pid})["code"])
+        return self._code
 
     def succeeds(self) -> None:
         """Wait for its end, which has to be a good one."""
@@ -48,7 +50,10 @@ class Role:
         assert code == 0, f"it ended with {code}:\n{self.said()}"
 
     def signal(self, number: signal.Signals) -> None:
-        """Send a signal to it."""
+        """Send a signal to it; raise ``ProcessLookupError`` once its end has been waited for."""
+        # Until then the system keeps its number; from then on any process may have it.
+        if self._code is not None:
+            raise ProcessLookupError(f"process {self.pid} has ended with {self._code}")
         os.kill(self.pid, number)
 
     def killed(self) -> None:
