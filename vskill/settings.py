@@ -10,6 +10,7 @@ from pathlib import Path
 import environ
 
 from vskill import __version__
+from vskill.postgresql.pool import RECONNECT_SECONDS, connect_again
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.Env()
@@ -151,9 +152,16 @@ def _database(url: str) -> dict[str, object]:
         }
         # A file and not memory: threads and processes of the tests share it as they do in operation.
         database["TEST"] = {"NAME": str(DATA_DIR / "test.sqlite3")}
-    else:
+    elif database["ENGINE"] == "django.db.backends.postgresql":
+        database["ENGINE"] = "vskill.postgresql"
         database["OPTIONS"] = {
-            "pool": {"min_size": 0, "max_size": DATABASE_POOL_SIZE, "timeout": 30},
+            "pool": {
+                "min_size": 0,
+                "max_size": DATABASE_POOL_SIZE,
+                "timeout": 30,
+                "reconnect_timeout": RECONNECT_SECONDS,
+                "reconnect_failed": connect_again,
+            },
             # A network that swallows packets must not hold a thread for ever.
             "connect_timeout": 5,
             "tcp_user_timeout": 20_000,

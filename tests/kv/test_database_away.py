@@ -49,7 +49,7 @@ def create_table(alias: str) -> None:
 def settings_of(url: str) -> dict[str, Any]:
     parts = urllib.parse.urlsplit(url)
     address = {"HOST": parts.hostname, "PORT": str(parts.port), "USER": parts.username, "PASSWORD": parts.password}
-    return {"ENGINE": "django.db.backends.postgresql", "NAME": parts.path.lstrip("/"), **address}
+    return {"ENGINE": "vskill.postgresql", "NAME": parts.path.lstrip("/"), **address}
 
 
 async def gathered(namespace: KVNamespace) -> list[Outcome]:
@@ -173,7 +173,7 @@ def test_connections_that_the_server_ends_are_made_anew_and_nothing_is_lost(env:
             pool.putconn(taken)
 
     def end_all_that_idle() -> None:
-        # One that is being made is spared: the pool would wait longer and longer before it tries that again.
+        # One that is being made is spared: the pool waits a second before it tries that again.
         with connection.cursor() as cursor:
             cursor.execute(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "

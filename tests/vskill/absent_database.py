@@ -30,7 +30,7 @@ def unreadable_file(folder: Path) -> dict[str, Any]:
 def dead_server() -> dict[str, Any]:
     """Return the settings of a PostgreSQL server that does not run."""
     address = {"HOST": "127.0.0.1", "PORT": str(dead_port()), "USER": "nobody", "PASSWORD": "", "NAME": "nothing"}
-    return {"ENGINE": "django.db.backends.postgresql", **address}
+    return {"ENGINE": "vskill.postgresql", **address}
 
 
 @contextmanager

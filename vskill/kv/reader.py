@@ -71,7 +71,7 @@ class _ChunkReader:
         # As many selects as there are keys. Finding one bad row of 500 takes 18, fifty of them about 430.
         self._budget = budget
         self._given_up = given_up
-        self._connected_anew = False
+        self._reconnections = RECONNECTIONS
         self._answers = False
         self._away = ""
         self.outcomes: dict[str, Outcome] = {}
@@ -130,27 +130,19 @@ class _ChunkReader:
             self.read(keys[middle:])
 
     def _connection_was_lost(self) -> bool:
-        """Return whether the connection broke and a new one could be made; that is tried once a chunk."""
+        """Return whether the connection broke and a new one could be made, as often as a chunk may have a new one."""
         connection = self._connection
-        if self._connected_anew or connection.in_atomic_block or connection.connection is None:
+        if not self._reconnections or connection.in_atomic_block or connection.connection is None:
             return False
         if connection.is_usable():
             return False
-        self._connected_anew = True
-        pool = getattr(connection, "pool", None)
-        for _attempt in range(RECONNECTIONS):
+        self._reconnections -= 1
+        try:
             connection.close()
-            if pool is not None:
-                # What broke this connection (a server that was started anew) broke those that lie idle beside it.
-                pool.check()
-            try:
-                connection.ensure_connection()
-            except READ_FAILURES:
-                return False
-            # Another thread may have put a broken one back since.
-            if connection.is_usable():
-                return True
-        return False
+            connection.ensure_connection()
+        except READ_FAILURES:
+            return False
+        return True
 
     def _a_row_is_to_blame(self) -> bool:
         if self._connection.connection is None:
