@@ -105,31 +105,41 @@ def _stream_in_scope(env: WorkerEnv, response: HttpResponseBase) -> HttpResponse
 
 
 class DatabaseUnavailableMiddleware(_Middleware):
-    """Answer 503 with Retry-After while the database is away; never an empty page."""
+    """Answer 503 with Retry-After while the database is away; never an empty page.
+
+    What another middleware raises does not come here, because Django makes an answer of it where it is raised: that one
+    is ``vskill.views.server_error``.
+    """
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
         """Pass the request on; what a view raises arrives in ``process_exception``."""
         return self.get_response(request)
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponseBase | None:
-        """Return the 503 for an error of the connection, met by a query or by the read of an entry that was needed;
-        leave every other exception alone."""
-        if isinstance(exception, EntryUnavailable):
-            away = exception.status in (Status.UNREADABLE, Status.TIMED_OUT)
-        else:
-            away = isinstance(exception, (OperationalError, InterfaceError))
-        if not away:
-            return None
-        logger.error("database unavailable at %s: %s", request.path, exception)
-        message = "The database does not answer right now. Nothing was changed; please try again in a moment."
-        response: HttpResponseBase
-        if request.path.startswith("/api/"):
-            response = JsonResponse({"error": "database_unavailable", "message": message}, status=503)
-        else:
-            # Without the request: its context processors would ask the database who the user is.
-            response = HttpResponse(render_to_string("503.html", {"message": message}), status=503)
-        response["Retry-After"] = "10"
-        return response
+        """Return the 503 for a database that is away; leave every other exception alone."""
+        return unavailable(request, exception)
+
+
+def unavailable(request: HttpRequest, exception: BaseException | None) -> HttpResponseBase | None:
+    """Return the 503 for an error of the connection, met by a query or by the read of an entry that was needed; return
+    ``None`` for everything else."""
+    if isinstance(exception, EntryUnavailable):
+        away = exception.status in (Status.UNREADABLE, Status.TIMED_OUT)
+    else:
+        away = isinstance(exception, (OperationalError, InterfaceError))
+    if not away:
+        return None
+    logger.error("database unavailable at %s: %s", request.path, exception)
+    # A session that cannot be saved comes after whatever the page has done, so nothing is promised about that.
+    message = "The database does not answer right now. What had been stored is kept; please try again in a moment."
+    response: HttpResponseBase
+    if request.path.startswith("/api/"):
+        response = JsonResponse({"error": "database_unavailable", "message": message}, status=503)
+    else:
+        # Without the request: its context processors would ask the database who the user is.
+        response = HttpResponse(render_to_string("503.html", {"message": message}), status=503)
+    response["Retry-After"] = "10"
+    return response
 
 
 class SecurityHeadersMiddleware(_Middleware):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.contrib import admin
 from django.urls import include, path
 
-from vskill.views import healthz
+from vskill.views import healthz, server_error
 
 admin.site.site_header = "vskill"
 admin.site.site_title = "vskill"
@@ -17,3 +17,5 @@ urlpatterns = [
     path("", include("submissions.urls")),
     path("", include("marketplace.urls")),
 ]
+
+handler500 = server_error

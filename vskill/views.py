@@ -1,11 +1,15 @@
-"""The page of the ground floor: is everything alive?"""
+"""The pages of the ground floor: is everything alive, and what broke?"""
 
 from __future__ import annotations
 
-from django.http import HttpRequest, JsonResponse
+import sys
+
+from django.http import HttpRequest, HttpResponseBase, JsonResponse
+from django.views import defaults
 from django.views.decorators.http import require_safe
 
 from vskill.heartbeat import health
+from vskill.middleware import unavailable
 from vskill.worker_context import require_worker_env
 
 ROLES = ("consumer", "scheduler")
@@ -23,3 +27,10 @@ async def healthz(_request: HttpRequest) -> JsonResponse:
     if dead:
         response["Retry-After"] = "10"
     return response
+
+
+def server_error(request: HttpRequest) -> HttpResponseBase:
+    """Answer what a middleware let through: 503 for a database that is away (a session that it could neither load nor
+    save), 500 for everything else."""
+    # Django calls the handler of its errors while it handles the error, and says in no other way which one it is.
+    return unavailable(request, sys.exception()) or defaults.server_error(request)
