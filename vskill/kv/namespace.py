@@ -111,7 +111,7 @@ class KVNamespace:
         )
 
     async def delete(self, key: str, *, expect_version: int | None = None) -> bool:
-        """Delete one entry and return whether there was one."""
+        """Delete one entry and return whether there was one; see ``delete_sync``."""
         return await writers.run(self.delete_sync, key, expect_version=expect_version)
 
     async def list(self, prefix: str = "", *, limit: int = MAX_PAGE, cursor: str | None = None) -> KeyPage:
@@ -160,7 +160,11 @@ class KVNamespace:
         )
 
     def delete_sync(self, key: str, *, expect_version: int | None = None) -> bool:
-        """Delete one entry on the connection of the calling thread and return whether there was one."""
+        """Delete one entry on the connection of the calling thread and return whether there was one.
+
+        A key that is written again after it was deleted or purged starts at version 1: whoever still holds a version of
+        the old entry may match the new one. Where that would harm, write what says "gone" instead of deleting.
+        """
         return writer.delete(*self._source, key, expect_version=expect_version)
 
     def list_sync(self, prefix: str = "", *, limit: int = MAX_PAGE, cursor: str | None = None) -> KeyPage:

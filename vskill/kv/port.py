@@ -35,7 +35,12 @@ class Namespace(Protocol):
         """Write one entry and return its new version; raise ``VersionConflict`` where it is not at the one expected."""
 
     async def delete(self, key: str, *, expect_version: int | None = None) -> bool:
-        """Delete one entry and return whether there was one; raise ``VersionConflict`` as ``put`` does."""
+        """Delete one entry and return whether there was one; raise ``VersionConflict`` as ``put`` does.
+
+        A key that is written again after it was deleted or purged starts at version 1, and ``put`` and ``delete``
+        cannot tell its new entry from the old one by the version. Where somebody may still hold an old version, write
+        what says "gone" instead of deleting, or put into the value what tells one entry from the next.
+        """
 
     async def list(self, prefix: str = "", *, limit: int = ..., cursor: str | None = None) -> KeyPage:
         """Return one page of the keys that start with ``prefix``, in bytewise order."""
@@ -44,4 +49,4 @@ class Namespace(Protocol):
         """Yield every key that starts with ``prefix``."""
 
     async def purge_expired(self) -> int:
-        """Delete every entry that has expired and return how many there were."""
+        """Delete every entry that has expired and return how many there were; versions start anew as by ``delete``."""

@@ -127,7 +127,7 @@ def delete(
 ) -> bool:
     """Delete one entry and return whether there was one; raise ``VersionConflict`` where it is not at that version.
 
-    An entry that is written again later starts at version 1: a compare-and-set cannot tell it from the one before.
+    A key that is written again later starts at version 1: a compare-and-set cannot tell its new entry from the old one.
     """
     rows = model.objects.using(alias).live().filter(namespace=namespace, key=check_key(key))
     if expect_version is None:
