@@ -39,21 +39,21 @@ async def test_the_clock_goes_on_where_it_stood_once_there_is_a_place() -> None:
     places, begun = WatchedPlaces(0), asyncio.Event()
 
     async def work() -> None:
-        async with work_limit(10):
+        async with work_limit(10_000):
             await begun.wait()
             await at(places, asyncio.Event())
 
     working = asyncio.create_task(work())
     await asyncio.sleep(0)
-    await let_time_pass(6)
+    await let_time_pass(6_000)
     begun.set()
     await places.asked.wait()
-    await let_time_pass(1000)
+    await let_time_pass(100_000)
     places.release()
     await asyncio.sleep(0)
-    await let_time_pass(3)
+    await let_time_pass(3_000)
     assert not working.done()
-    await let_time_pass(1)
+    await let_time_pass(1_000)
     with pytest.raises(OutOfTime):
         await working
     assert not places.locked(), "the place was not given back"
