@@ -6,9 +6,10 @@ settles nothing.
 
 from __future__ import annotations
 
+import asyncio
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
@@ -149,6 +150,21 @@ class Queue(ABC):
     @abstractmethod
     async def extend(self, messages: Sequence[Message]) -> set[int]:
         """Renew the leases of ``messages`` and return the ids of those that were still held."""
+
+    async def watch(self, _news: asyncio.Event) -> None:
+        """Set the event whenever there may be something to receive, until cancelled.
+
+        Not to be relied upon: whoever receives polls too. A queue that cannot tell returns at once, as this one does.
+        """
+        return
+
+    async def free(self, _environment: str, _has_ended: Callable[[str], bool]) -> int:
+        """End the leases of workers that are known to be gone, and return how many messages that freed.
+
+        Each counts as a crash, as it would at the end of its lease. A queue that does not tell its workers apart waits
+        for the leases, as this one does.
+        """
+        return 0
 
     @abstractmethod
     async def status(self, environment: str) -> QueueStatus:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import timedelta
 from time import monotonic
@@ -12,8 +13,10 @@ from typing import Final
 
 from django.conf import settings
 
+from submissions.queue.attention import attentive
 from submissions.queue.base import Message, MessageBatch, Queue
 from submissions.queue.database import get_queue, gone_too_often
+from submissions.queue.last_chances import Apart, LastChances
 from submissions.queue.leases import LeaseKeeper
 from submissions.queue.pause import get_pause
 from submissions.queue.settling import BatchReport, Handler, Handlers, backoff, given_up, work_on
@@ -108,7 +111,7 @@ class ConsumerOptions:
     once: bool = False
     drain: bool = False
     last_chances: bool = False
-    apart: Callable[[WorkerEnv], Awaitable[None]] | None = None
+    apart: Apart | None = None
 
 
 class Consumer:
@@ -119,14 +122,16 @@ class Consumer:
         self._handlers = handlers
         self._options = options
         self._batches: set[asyncio.Task[None]] = set()
-        self._last_chance: asyncio.Task[None] | None = None
-        self._ask_again_at: dict[str, float] = {}
+        self._last_chances = LastChances(options.worker, only=options.last_chances, apart=options.apart)
+        self._news = asyncio.Event()
         self.report = BatchReport()
 
     async def run(self, stop: asyncio.Event) -> None:
         """Consume until ``stop`` is set (or, with ``once`` and ``drain``, until done), then finish or give back
         within the grace."""
-        async with LeaseKeeper().running() as keeper:
+        brief = self._options.once or self._options.last_chances
+        attention = nullcontext() if brief else attentive(tuple(self._environments), self._news)
+        async with LeaseKeeper().running() as keeper, attention:
             try:
                 await self._consume(stop, keeper)
             finally:
@@ -134,6 +139,7 @@ class Consumer:
 
     async def _consume(self, stop: asyncio.Event, keeper: LeaseKeeper) -> None:
         while not stop.is_set():
+            self._news.clear()
             took = await self._take_what_fits(keeper)
             if self._options.once:
                 return
@@ -145,17 +151,20 @@ class Consumer:
                 await self._wait(stop)
 
     async def _wait(self, stop: asyncio.Event) -> None:
-        """Wait for a place, for the next poll, or for the order to stop, whichever is first."""
-        stopping = asyncio.create_task(stop.wait())
+        """Wait for a place, for news, for the next poll, or for the order to stop, whichever is first."""
+        signs = [asyncio.create_task(stop.wait())]
         full = len(self._batches) >= self._options.max_concurrency
+        if not full:
+            signs.append(asyncio.create_task(self._news.wait()))
         try:
             await asyncio.wait(
-                {stopping, *self._batches},
+                {*signs, *self._batches},
                 timeout=None if full else settings.QUEUE_POLL_INTERVAL,
                 return_when=asyncio.FIRST_COMPLETED,
             )
         finally:
-            stopping.cancel()
+            for sign in signs:
+                sign.cancel()
 
     async def _take_what_fits(self, keeper: LeaseKeeper) -> bool:
         """Fill the free places, shared evenly among the environments that have work, and return whether any was."""
@@ -182,7 +191,7 @@ class Consumer:
         """Start at most ``places`` batches of one environment and return how many."""
         try:
             asked_at = monotonic()
-            batch = await self._receive_last_chance(env)
+            batch = await self._last_chances.receive(env)
             if not (alone := bool(batch)) and not self._options.last_chances:
                 asked_at = monotonic()
                 batch = await get_queue(env).receive(
@@ -199,31 +208,15 @@ class Consumer:
         for part in parts:
             task = asyncio.create_task(self._run_batch(part, env, keeper, asked_at))
             self._batches.add(task)
-            task.add_done_callback(self._batches.discard)
+            task.add_done_callback(self._ended)
             if alone:
-                self._last_chance = task
+                self._last_chances.worked_on_by(task)
         return len(parts)
 
-    async def _receive_last_chance(self, env: WorkerEnv) -> MessageBatch:
-        """Return the next last chance, or nothing while there is none, while another is worked on, or where they are
-        worked off apart."""
-        nothing = MessageBatch(env.name)
-        if self._last_chance is not None and not self._last_chance.done():
-            return nothing
-        if monotonic() < self._ask_again_at.get(env.name, 0.0) and not self._options.last_chances:
-            return nothing
-        self._ask_again_at[env.name] = monotonic() + settings.QUEUE_POLL_INTERVAL
-        if self._options.apart is None:
-            return await get_queue(env).receive(env.name, 1, worker=self._options.worker, last_chance=True)
-        if await get_queue(env).has_last_chance(env.name):
-            self._last_chance = asyncio.create_task(self._work_apart(env, self._options.apart))
-        return nothing
-
-    async def _work_apart(self, env: WorkerEnv, apart: Callable[[WorkerEnv], Awaitable[None]]) -> None:
-        try:
-            await apart(env)
-        except Exception:
-            logger.exception("last chances of %s could not be worked off apart; the next poll tries again", env.name)
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._batches.discard(task)
+        # It may have kept a batch from being taken that was not full, by a look into the queue that is not over yet.
+        self._news.set()
 
     async def _run_batch(self, batch: MessageBatch, env: WorkerEnv, keeper: LeaseKeeper, asked_at: float) -> None:
         try:
@@ -253,9 +246,7 @@ class Consumer:
                 await asyncio.wait({stopping, *self._batches}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             stopping.cancel()
-        if self._last_chance is not None and self._last_chance not in self._batches:
-            self._last_chance.cancel()
-            await asyncio.wait([self._last_chance])
+        await self._last_chances.end(self._batches)
         if not self._batches:
             return
         _done, late = await asyncio.wait(self._batches, timeout=settings.QUEUE_SHUTDOWN_GRACE)

@@ -6,8 +6,9 @@ that it is one step on both.
 
 from __future__ import annotations
 
+import asyncio
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from functools import cache
 from typing import Any, ClassVar, Final
@@ -21,6 +22,7 @@ from submissions.models import QueueMessage
 from submissions.queue.base import Message, MessageBatch, Queue, QueueStatus
 from submissions.queue.grouping import group
 from submissions.queue.statements import AGING, QueueStatements, queue_statements
+from submissions.queue.wakeups import watch
 from vskill.environments import WorkerEnv
 from vskill.kv.codec import encode
 from vskill.kv.rows import with_rows
@@ -161,6 +163,19 @@ class DatabaseQueue(Queue):
 
     def _extend(self, messages: Sequence[Message]) -> set[int]:
         return self._of_many(self._sql.extend, messages, settings.QUEUE_LEASE)
+
+    async def watch(self, news: asyncio.Event) -> None:
+        """Set ``news`` when messages are committed."""
+        await watch(self._alias, news)
+
+    async def free(self, environment: str, has_ended: Callable[[str], bool]) -> int:
+        """End the leases of workers that are gone."""
+        workers = await readers.run(self._execute, self._sql.workers, [environment])
+        ended = [worker for (worker,) in workers if has_ended(worker)]
+        return sum([await writers.run(self._free, environment, worker) for worker in ended])
+
+    def _free(self, environment: str, worker: str) -> int:
+        return len(self._execute(self._sql.free, [environment, worker]))
 
     async def status(self, environment: str) -> QueueStatus:
         """Count the messages of one environment."""

@@ -18,6 +18,8 @@ from vskill.kv.rows import among_rows
 # How many seconds of waiting one step of priority is worth: a message of priority 10 goes before one of priority 0
 # that has waited up to ten minutes longer, and none waits for ever.
 AGING: Final = 60
+# Where PostgreSQL tells listeners, when a message is committed, that there is one.
+CHANNEL: Final = "vskill_queue"
 
 # PostgreSQL's clock, and not the time of the statement: one that has waited for a lock would grant a lease that is half
 # over, and take one for valid that has ended meanwhile.
@@ -68,29 +70,35 @@ class QueueStatements:
         """Return the SQL of the time that comes ``seconds`` (SQL of a number) after the present."""
         return _NOW_PLUS[self.vendor].format(seconds=seconds)
 
+    def _insert(self, on_conflict: str) -> str:
+        names = ", ".join((*_NEW, "created_at", "available_at", "due_at"))
+        insert = (
+            f"INSERT INTO {self.table} ({names}) "  # noqa: S608 - names of our own model, no input
+            f"VALUES (%s, %s, %s, %s, %s, '', '', 0, 0, '', {self.now}, {self.after('%s')}, {self.after('%s')}) "
+            f"ON CONFLICT {on_conflict}"
+        )
+        if self.vendor == "postgresql":
+            # Listeners hear of it when the transaction is committed, and once however many messages it has.
+            notify = f"SELECT pg_notify('{CHANNEL}', environment) FROM sent"  # noqa: S608 - as above
+            return f"WITH sent AS ({insert} RETURNING environment) {notify}"
+        return insert
+
     @cached_property
     def send(self) -> str:
         """Insert a message, or nothing where one of that kind and subject is there.
 
-        Parameters: environment, kind, subject, body, priority, the delay in seconds, the delay less the priority's
-        worth.
+        The count of rows says which. Parameters: environment, kind, subject, body, priority, the delay in seconds, the
+        delay less the priority's worth.
         """
-        names = ", ".join((*_NEW, "created_at", "available_at", "due_at"))
-        return (
-            f"INSERT INTO {self.table} ({names}) "  # noqa: S608 - names of our own model, no input
-            f"VALUES (%s, %s, %s, %s, %s, '', '', 0, 0, '', {self.now}, {self.after('%s')}, {self.after('%s')}) "
-            "ON CONFLICT DO NOTHING"
-        )
+        return self._insert("DO NOTHING")
 
     @cached_property
     def send_anew(self) -> str:
         """Insert a message, or start the one of that kind and subject from the beginning; parameters: as ``send``."""
         fresh = [name for name in _NEW if name not in ("environment", "kind", "subject")]
         changes = ", ".join(f"{name} = excluded.{name}" for name in (*fresh, "available_at", "due_at"))
-        return self.send.replace(
-            "ON CONFLICT DO NOTHING",
-            "ON CONFLICT (environment, kind, subject) WHERE parked_at IS NULL "
-            f"DO UPDATE SET leased_until = NULL, {changes}",
+        return self._insert(
+            f"(environment, kind, subject) WHERE parked_at IS NULL DO UPDATE SET leased_until = NULL, {changes}"
         )
 
     @cached_property
@@ -177,6 +185,19 @@ class QueueStatements:
         return (
             f"UPDATE {self.table} SET lease_token = '', leased_by = '', leased_until = NULL "  # noqa: S608 - as above
             "WHERE id = %s AND lease_token = %s AND parked_at IS NULL RETURNING id"
+        )
+
+    @cached_property
+    def workers(self) -> str:
+        """Select the workers that hold messages; parameter: environment."""
+        return f"SELECT DISTINCT leased_by FROM {self.table} WHERE leased_until > {self.now} AND environment = %s"  # noqa: S608 - as above
+
+    @cached_property
+    def free(self) -> str:
+        """End the leases of one worker now, and return the ids; parameters: environment, worker."""
+        return (
+            f"UPDATE {self.table} SET leased_until = {self.now} WHERE leased_until > {self.now} "  # noqa: S608 - as above
+            "AND environment = %s AND leased_by = %s RETURNING id"
         )
 
     @cached_property

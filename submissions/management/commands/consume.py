@@ -12,8 +12,9 @@ from django.core.management.base import CommandError, CommandParser
 from submissions.handlers import make_handlers
 from submissions.queue.apart import consume_last_chances, run_apart
 from submissions.queue.consumer import Consumer, ConsumerOptions
+from submissions.queue.workers import worker_name
 from vskill.environments import WorkerEnv
-from vskill.heartbeat import heartbeat, process_name
+from vskill.heartbeat import heartbeat
 from vskill.management.environment_command import EnvironmentCommand
 from vskill.stop_signals import StopSignals
 
@@ -70,7 +71,7 @@ class Command(EnvironmentCommand):
         consumer_options = ConsumerOptions(
             max_batch_size=options["max_batch_size"],
             max_concurrency=options["max_concurrency"],
-            worker=process_name(),
+            worker=worker_name(),
             once=options["once"],
             drain=options["drain"],
             last_chances=options["last_chances"],
