@@ -10,8 +10,11 @@ import hashlib
 import os
 from functools import cache
 from pathlib import Path
+from typing import Final
 
 from vskill.heartbeat import process_name
+
+LONGEST_HOST: Final = 50
 
 
 @cache
@@ -49,7 +52,10 @@ def _started_at(pid: int) -> str | None:
 def worker_name() -> str:
     """Return the name of this process as a worker: host and process id, and what tells it from others of that id."""
     machine, started_at = _machine(), _started_at(os.getpid())
-    return f"{process_name()}@{machine}.{started_at}" if machine and started_at else process_name()
+    # The column is short, and what tells workers apart is at the end.
+    host, _colon, pid = process_name().rpartition(":")
+    name = f"{host[:LONGEST_HOST]}:{pid}"
+    return f"{name}@{machine}.{started_at}" if machine and started_at else name
 
 
 def has_ended(worker: str) -> bool:

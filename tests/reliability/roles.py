@@ -24,6 +24,7 @@ from submissions.queue.apart import run_apart
 from submissions.queue.base import Message
 from submissions.queue.consumer import Consumer, ConsumerOptions, Handler, Handlers
 from submissions.queue.database import get_queue
+from submissions.queue.workers import worker_name
 from submissions.recovery import recover_stuck
 from submissions.states import State
 from submissions.steps import Step
@@ -160,15 +161,24 @@ def consume(
     drain: bool = False,
     concurrency: int = 10,
     last_chances: bool = False,
+    elsewhere: bool = False,
 ) -> None:
-    """Consume messages of the tests' own kind, each of which takes ``seconds``."""
+    """Consume messages of the tests' own kind, each of which takes ``seconds``.
+
+    A worker ``elsewhere`` has a name by which nobody on this machine can tell whether it lives.
+    """
     environments = [get_environment(name) for name in names]
 
     async def apart(env: WorkerEnv) -> None:
         await run_apart([sys.executable, "-m", "tests.reliability.last_chances", env.name, str(seconds)])
 
     options = ConsumerOptions(
-        3, concurrency, process_name(), drain=drain, last_chances=last_chances, apart=None if last_chances else apart
+        3,
+        concurrency,
+        process_name() if elsewhere else worker_name(),
+        drain=drain,
+        last_chances=last_chances,
+        apart=None if last_chances else apart,
     )
 
     async def main(signals: StopSignals) -> None:
