@@ -29,6 +29,9 @@ REQUIREMENTS: Final = ROOT / "tests" / "bench" / "requirements.txt"
 PROCESSES: Final = (1, 4)
 OURS: Final = "tests.bench.queue_ours"
 PEER: Final = "tests.bench.queue_peers"
+KILLERS: Final = "tests.reliability.killers"
+# For two workers, some fifteen seconds of work; a killer takes three processes with it.
+OTHERS: Final = 6_000
 DJANGO_TASKS: Final = "django-tasks-db"
 PROCRASTINATE: Final = "procrastinate"
 
@@ -60,7 +63,19 @@ def measure_queue(database: str, jobs: int, rounds: int) -> list[Row]:
     rows.append(Row(area, "claim latency, p50", told["p50"], "ms"))
     rows.append(Row(area, "claim latency, p95", told["p95"], "ms"))
     rows.append(Row(area, "an empty poll", told["empty_poll"], "ms"))
-    return rows
+    return rows + _beside_killers(f"queue, {database}", database, rounds)
+
+
+def _beside_killers(area: str, database: str, rounds: int) -> list[Row]:
+    """Return which part of their pace other messages keep beside one that kills its worker, deaths included."""
+    best: dict[str, float] = {}
+    for _round in range(rounds):
+        with _database(database) as environment, TemporaryDirectory(prefix="vskill-bench-") as folder:
+            command = [sys.executable, "-m", KILLERS, str(OTHERS), folder]
+            told = _last_line(_run(command, {**environment, "DJANGO_SETTINGS_MODULE": "tests.settings"}))
+        best = {killer: max(pace, best.get(killer, 0.0)) for killer, pace in told.items()}
+    title = f"pace of {OTHERS:,} others beside one that kills its worker by"
+    return [at_least(area, f"{title} {killer}", pace * 100, 80, "%") for killer, pace in best.items()]
 
 
 def _throughput(database: str, command: Sequence[str], jobs: int, processes: int) -> float:

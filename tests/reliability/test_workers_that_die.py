@@ -7,7 +7,6 @@ import signal
 import time
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -16,22 +15,16 @@ import pytest
 from tests.end_to_end.processes import until
 from tests.reliability.conftest import Record
 from tests.reliability.installation import LEASE, SWEEP, Installation, Role, installation
+from tests.reliability.killers import KILLERS, MESSAGES, runs, work_off
 
 IN_FLIGHT = 30
 LEASED = "SELECT count(*) FROM submissions_queuemessage WHERE leased_until IS NOT NULL"
-MESSAGES = "SELECT count(*) FROM submissions_queuemessage WHERE parked_at IS NULL"
 
 
 def owners(one: Installation) -> Counter[str]:
     """Return how many messages each process holds."""
     rows = "SELECT leased_by, count(*) FROM submissions_queuemessage WHERE leased_until IS NOT NULL GROUP BY leased_by"
     return Counter(dict(one.rows(rows)))
-
-
-def runs(one: Installation, what: str) -> Counter[str]:
-    """Return how often work on each message was ``begun`` or ``ended``."""
-    keys = one.rows("""SELECT "key" FROM kv_kventry WHERE "key" LIKE 'run:%'""")
-    return Counter(key.split(":")[1] for (key,) in keys if key.split(":")[2] == what)
 
 
 def holds_all(one: Installation, worker: Role) -> bool:
@@ -106,99 +99,17 @@ def test_a_worker_whose_database_stalls_stops_its_work_and_one_other_run_ends_it
     record("database stalled for 1.5 leases", "the worker stopped its own work; one re-run, ended once")
 
 
-class Supervisor:
-    """Start a process again whenever it dies, until told otherwise."""
-
-    def __init__(self, one: Installation, count: int, seconds: float) -> None:
-        self._one = one
-        self._seconds = seconds
-        self.alive = {worker.pid: worker for worker in (self._start() for _ in range(count))}
-        self.deaths: Counter[int] = Counter()
-
-    def _start(self) -> Role:
-        return self._one.start("consume", names=["default"], seconds=self._seconds)
-
-    def restart_the_dead(self) -> None:
-        """Reap who has died and start somebody else in the same place."""
-        for pid, worker in list(self.alive.items()):
-            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
-                self.deaths[worker.ends()] += 1
-                del self.alive[pid]
-                again = self._start()
-                self.alive[again.pid] = again
-
-    def end(self) -> None:
-        """Kill those who are left."""
-        for worker in self.alive.values():
-            worker.killed()
-
-
-KILLERS = ("exit", "segfault", "memory")
-OTHERS = 1_800
-SECONDS_EACH = 0.15
-
-
-@dataclass(frozen=True)
-class Course:
-    """How two workers got on: after how long the harmless messages were done, how many after a while, who died."""
-
-    seconds: float
-    done_in_time: int
-    deaths: Counter[int]
-
-
-def work_off(folder: Path, killers: tuple[str, ...], time_given: float) -> Course:
-    """Let two workers work off harmless messages, with killers among them or without."""
-    folder.mkdir()
-    share = OTHERS // len(KILLERS)
-    subjects = [f"subject {number}" for number in range(OTHERS)]
-    for position, killer in enumerate(killers):
-        subjects.insert(position * share, killer)
-    done_in_time = 0
-    # A lease that no stall of a busy machine outlasts: what is counted here is deaths.
-    with installation(folder, VSKILL_QUEUE_MAX_CRASHES="3", VSKILL_QUEUE_LEASE="60", VSKILL_QUEUE_HEARTBEAT="5") as one:
-        one.run("send_many", name="default", subjects=subjects)
-        supervisor = Supervisor(one, 2, SECONDS_EACH)
-        at = time.monotonic()
-
-        def others_are_done() -> bool:
-            nonlocal done_in_time
-            supervisor.restart_the_dead()
-            left = one.number(f"{MESSAGES} AND subject LIKE 'subject %'")
-            if time.monotonic() - at <= time_given:
-                done_in_time = OTHERS - left
-            return left == 0
-
-        until(others_are_done)
-        seconds = time.monotonic() - at
-
-        def all_is_done() -> bool:
-            supervisor.restart_the_dead()
-            return one.number(MESSAGES) == 0
-
-        until(all_is_done)
-        supervisor.end()
-        parked = one.rows("SELECT subject, crashes FROM submissions_queuemessage WHERE parked_at IS NOT NULL")
-        assert dict(parked) == dict.fromkeys(killers, 3)
-        ended = runs(one, "ended")
-        assert len(ended) == OTHERS
-        assert {subject.split()[0] for subject in ended} == {"subject"}
-    return Course(seconds, done_in_time, supervisor.deaths)
-
-
-def test_what_kills_its_worker_is_parked_and_the_others_are_worked_off(tmp_path: Path, record: Record) -> None:
-    calm = work_off(tmp_path / "calm", (), 0.0)
-    assert not calm.deaths
-    troubled = work_off(tmp_path / "troubled", KILLERS, calm.seconds)
-    # Twice each in a worker's process; the third time in a process apart, which nobody else was in.
-    assert set(troubled.deaths) == {3, -signal.SIGSEGV, -signal.SIGABRT}
-    assert sum(troubled.deaths.values()) <= 2 * len(KILLERS)
-    # Written down and not asserted: how far two workers get in a given time depends on what else the machine does.
-    kept = troubled.done_in_time / OTHERS
-    record(
-        "a message that kills its worker (exit, segmentation fault, memory)",
-        f"each parked after 3 crashes and nobody else; the others kept {min(kept, 1):.0%} of their throughput",
-    )
+@pytest.mark.parametrize("killer", KILLERS)
+def test_what_kills_its_worker_is_parked_and_the_others_are_worked_off(
+    killer: str, tmp_path: Path, record: Record
+) -> None:
+    course = work_off(tmp_path, killer, others=300)
+    assert course.parked == {killer: 3}
+    assert course.ended == {f"subject {number}": 1 for number in range(300)}
+    # Twice in a worker's process; the third time in a process apart, which nobody else was in.
+    assert set(course.deaths) == {KILLERS[killer]}
+    assert course.deaths.total() <= 2
+    record(f"a message that kills its worker ({killer})", "parked after 3 crashes, and nobody else; 300 others done")
 
 
 class TestSignals:
