@@ -158,7 +158,9 @@ def _database(url: str) -> dict[str, object]:
             "pool": {
                 "min_size": 0,
                 "max_size": DATABASE_POOL_SIZE,
-                "timeout": 30,
+                # Long enough for a server that is started anew; while it is away, a few threads wait this long for each
+                # of all the pages that are asked for.
+                "timeout": 10,
                 "reconnect_timeout": RECONNECT_SECONDS,
                 "reconnect_failed": connect_again,
             },

@@ -14,6 +14,7 @@ import psycopg
 import psycopg.sql
 import pytest
 from asgiref.sync import async_to_sync
+from django.conf import settings
 from django.db import connection
 from django.test import override_settings
 from psycopg_pool import ConnectionPool
@@ -77,8 +78,8 @@ def all_taken() -> Iterator[set[int]]:
 @contextmanager
 def operator(database: str = "postgres") -> Iterator[psycopg.Connection[Any]]:
     """Yield a connection to the server that belongs to no pool."""
-    settings = connection.settings_dict
-    address = {name.lower(): settings[name] for name in ("HOST", "PORT", "USER", "PASSWORD")}
+    here = connection.settings_dict
+    address = {name.lower(): here[name] for name in ("HOST", "PORT", "USER", "PASSWORD")}
     with closing(psycopg.connect(**address, dbname=database, autocommit=True)) as connected:
         yield connected
 
@@ -186,6 +187,11 @@ def test_connections_ended_thirty_times_cost_no_read_and_leave_a_whole_pool(entr
     readers.close()
     with all_taken() as processes:
         assert len(processes) == SIZE
+
+
+def test_a_read_is_told_that_there_is_no_connection_before_its_own_time_is_up() -> None:
+    # Two waits, because a read may have to wait for a thread that waits for a connection itself.
+    assert 2 * the_pool().timeout <= settings.KV_READ_TIMEOUT
 
 
 @pytest.mark.slow
