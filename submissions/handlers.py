@@ -8,13 +8,13 @@ import logging
 from django.conf import settings
 from django.db import transaction
 
+from submissions import holding
 from submissions.models import QueueMessage
 from submissions.pipeline import VERIFY, process_submission
 from submissions.queue.base import InvalidMessage, Message
 from submissions.queue.consumer import Handler, Handlers
-from submissions.states import FINAL_STATES, State
-from submissions.store import SubmissionNotFound, read_submission, transition
-from submissions.verification.verdict import Verdict
+from submissions.states import FINAL_STATES
+from submissions.store import SubmissionNotFound, read_submission
 from submissions.workspace import ACTOR
 from vskill.environments import WorkerEnv
 from vskill.kv.errors import VersionConflict
@@ -42,16 +42,8 @@ def _hold(env: WorkerEnv, submission_id: str, reason: str) -> None:
         messages = QueueMessage.objects.using(env.database).filter(environment=env.name, subject=submission_id)
         if submission.state in FINAL_STATES or messages.filter(kind=VERIFY, parked_at__isnull=True).exists():
             return
-        decided = submission.state in (State.AUTO_APPROVED, State.VENDOR_APPROVED)
-        transition(
-            env,
-            submission,
-            State.ON_HOLD,
-            reason=f"it could not be {'published' if decided else 'checked'}: {reason}",
-            actor=ACTOR,
-            trigger="queue",
-            changes={} if decided else {"verdict": Verdict.INCONCLUSIVE},
-        )
+        missing = "published" if holding.is_decided(submission) else "checked"
+        holding.hold(env, submission, reason=f"it could not be {missing}: {reason}", actor=ACTOR, trigger="queue")
 
 
 def make_handlers() -> Handlers:

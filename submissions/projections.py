@@ -104,7 +104,14 @@ def rewrite(env: WorkerEnv, damage: Damage) -> str:
     """Write the value of an entry again, and its columns with it; returns why not, empty where it was done."""
     namespace = KVNamespace(damage.model, env)
     outcome = namespace.get_sync(damage.key)
-    namespace.put_sync(damage.key, outcome.require(), metadata=outcome.metadata, expect_version=damage.version)
+    row = damage.model._default_manager.using(env.database).defer("value").get(namespace=env.name, key=damage.key)
+    namespace.put_sync(
+        damage.key,
+        outcome.require(),
+        metadata=outcome.metadata,
+        expires_at=row.expires_at,
+        expect_version=damage.version,
+    )
     return ""
 
 

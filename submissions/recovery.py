@@ -18,6 +18,7 @@ from django.conf import settings
 from django.db import DatabaseError, transaction
 from django.db.models.functions import Now
 
+from submissions.holding import hold
 from submissions.models import QueueMessage, RecoverySweep
 from submissions.pipeline import VERIFY
 from submissions.queue.database import get_queue
@@ -136,7 +137,7 @@ def recover_one(env: WorkerEnv, stuck: StuckSubmission, *, dry_run: bool = False
         if dry_run:
             return Result.WOULD_HOLD if given_up else Result.WOULD_RECOVER
         if given_up:
-            transition(env, submission, State.ON_HOLD, reason=given_up, actor=ACTOR, trigger=TRIGGER)
+            hold(env, submission, reason=given_up, actor=ACTOR, trigger=TRIGGER)
             return Result.HELD
         minutes = stuck.stuck_for / timedelta(minutes=1)
         reason = f"put back by recovery {attempts + 1} of {settings.RECOVERY_MAX_ATTEMPTS}, after {minutes:.1f} minutes"

@@ -19,7 +19,7 @@ from submissions.queue.database import get_queue, gone_too_often
 from submissions.queue.last_chances import Apart, LastChances
 from submissions.queue.leases import LeaseKeeper
 from submissions.queue.pause import get_pause
-from submissions.queue.settling import BatchReport, Handler, Handlers, backoff, given_up, work_on
+from submissions.queue.settling import BatchReport, Handler, Handlers, backoff, given_back, given_up, work_on
 from vskill.environments import WorkerEnv
 from vskill.worker_context import run_with_worker_env
 
@@ -58,8 +58,7 @@ async def handle_submission_queue(
     if await get_pause(env) is not None:
         report = BatchReport()
         for message in batch.messages:
-            await queue.release(message)
-            report.add("given back")
+            report.add(await given_back(message, queue))
         for message in batch.abandoned:
             # They are parked already, so that nobody else will say so.
             report.add(await run_with_worker_env(env, given_up, message, handlers, gone_too_often()))

@@ -102,6 +102,12 @@ async def _to_its_end(message: Message, settling: Coroutine[Any, Any, T]) -> T:
         raise
 
 
+async def given_back(message: Message, queue: Queue) -> str:
+    """Give a message back that was not worked on; cancelled, do it all the same."""
+    await _to_its_end(message, _give_back(message, queue.release))
+    return "given back"
+
+
 async def _give_back(message: Message, give_back: Callable[[Message], Awaitable[bool]]) -> None:
     try:
         await give_back(message)

@@ -19,6 +19,7 @@ from submissions.store import history, read_submission, submission_key, submissi
 from tests.marketplace.factories import publish_example
 from tests.submissions.factories import damage, make_submission, make_submissions, messages_of
 from vskill.environments import WorkerEnv
+from vskill.kv.clock import database_now
 from vskill.kv.models import KVEntry
 from vskill.kv.namespace import KVNamespace
 
@@ -103,6 +104,19 @@ async def test_columns_that_disagree_with_the_value_are_written_anew(env: Worker
     assert (await SubmissionEntry.objects.aget()).state == "ON_HOLD"
     assert (await SkillEntry.objects.aget()).visibility == "visible"
     assert found(await verify_store(env)) == []
+
+
+async def test_an_entry_that_is_written_anew_expires_when_it_would_have(env: WorkerEnv) -> None:
+    made = await in_thread(make_submission)(env, State.ON_HOLD)
+    expires_at = (await in_thread(database_now)(env.database)).replace(microsecond=0) + timedelta(days=1)
+    rows = SubmissionEntry.objects.filter(key=submission_key(made.id))
+    await rows.aupdate(expires_at=expires_at)
+    await in_thread(overwrite)(SubmissionEntry, submission_key(made.id), "state", "PUBLISHED")
+
+    await verify_store(env, repair=True)
+
+    entry = await rows.aget()
+    assert (entry.state, entry.expires_at) == ("ON_HOLD", expires_at)
 
 
 @pytest.mark.parametrize(

@@ -92,6 +92,7 @@ async def test_after_three_recoveries_a_person_has_to_look(env: WorkerEnv) -> No
     after = await in_thread(read_submission)(env, made.id)
     assert after.state is State.ON_HOLD
     assert after.text("reason").startswith("recovery_exhausted: it stopped moving 3 times")
+    assert after.text("verdict") == "inconclusive"
     assert not await QueueMessage.objects.aexists()
 
 
@@ -124,6 +125,9 @@ async def test_what_the_queue_gave_up_is_held_with_the_queues_reason_though_nobo
     after = await in_thread(read_submission)(env, made.id)
     assert after.state is State.ON_HOLD
     assert after.text("reason") == "the queue gave it up: its worker did not come back 3 times"
+    # What the checks had decided stands; what they had not is not taken for decided.
+    decided = state in (State.AUTO_APPROVED, State.VENDOR_APPROVED)
+    assert after.text("verdict") == ("" if decided else "inconclusive")
     [parked] = await in_thread(messages_of)(env, made.id)
     assert parked.parked_at is not None
     assert results(await recover_stuck(env, older_than=timedelta())) == {}
