@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Final
 
 from submissions.models import SUBMISSION_PREFIX
 from submissions.states import State
 from vskill.errors import VskillError
 from vskill.kv.clock import isoformat, parse_isoformat
 from vskill.kv.outcomes import Outcome, ReadCounts, Status
+
+_STATES: Final = frozenset(State)
 
 
 class SubmissionNotFound(VskillError):
@@ -39,7 +41,8 @@ class Submission:
         return found if isinstance(found, str) else ""
 
 
-@dataclass(frozen=True)
+# Not frozen: that costs more than the rest of making one.
+@dataclass(slots=True)
 class StuckSubmission:
     """A submission that has not moved for longer than the threshold."""
 
@@ -106,7 +109,9 @@ def stuck_of(
     value = outcome.value
     if not isinstance(value, dict):
         raise ValueError("not an object")
-    if (state := value.get("state")) not in State.__members__:
+    state = value.get("state")
+    # An object or a list is no state, and cannot be looked for.
+    if not isinstance(state, str) or state not in _STATES:
         raise ValueError("no state")
     if state not in states:
         return None

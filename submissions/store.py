@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from operator import attrgetter
 from typing import Final
@@ -33,7 +34,7 @@ from vskill.environments import WorkerEnv
 from vskill.kv.clock import database_now
 from vskill.kv.codec import is_storable
 from vskill.kv.errors import InvalidKey
-from vskill.kv.outcomes import ReadCounts, Status
+from vskill.kv.outcomes import Outcome, ReadCounts, Status
 from vskill.kv.partial_index import InPartialIndex
 from vskill.kv.threads import readers
 
@@ -104,14 +105,17 @@ async def get_submissions_fresh(env: WorkerEnv, ids: Iterable[str]) -> tuple[lis
     return found, ReadCounts.of(statuses)
 
 
-def _stuck_candidates(env: WorkerEnv, now: datetime, older_than: timedelta, states: frozenset[State]) -> list[str]:
+def _stuck_candidates(
+    env: WorkerEnv, moment: datetime | None, older_than: timedelta, states: frozenset[State]
+) -> tuple[datetime, list[str]]:
+    now = moment or database_now(env.database)
     rows = SubmissionEntry.objects.using(env.database).live()
     rows = rows.filter(namespace=env.name, state_at__lte=now - older_than).order_by("state_at")
     parts = [rows.filter(state=state) for state in sorted(states - STUCK_STATES)]
     if stuck := states & STUCK_STATES:
         indexed = rows.filter(InPartialIndex(SubmissionEntry, "submission_stuck"))
         parts.append(indexed if stuck == STUCK_STATES else indexed.filter(state__in=sorted(stuck)))
-    return [key for part in parts for key in part.values_list("key", flat=True)]
+    return now, [key for part in parts for key in part.values_list("key", flat=True)]
 
 
 async def get_stuck_submissions(
@@ -129,31 +133,44 @@ async def get_stuck_submissions(
     Both read concurrently, each read settles by itself, and both give the same set: an entry that the index cannot
     know (malformed) is counted by the scan alone.
     """
-    if now is None:
-        now = await readers.run(database_now, env.database)
     namespace = submission_namespace(env)
     if using == "scan":
-        keys: AsyncIterable[str] | Sequence[str] = namespace.list_all(SUBMISSION_PREFIX)
+        moment = await readers.run(database_now, env.database) if now is None else now
+        search = _StuckSearch(moment, older_than, states)
+        async for outcomes in namespace.scan(SUBMISSION_PREFIX):
+            search.add(outcomes)
     else:
-        keys = await readers.run(_stuck_candidates, env, now, older_than, states)
-    stuck: list[StuckSubmission] = []
-    statuses: list[Status] = []
-    unreadable: list[str] = []
-    async for outcome in namespace.get_many(keys):
-        status = outcome.status
-        if outcome.found:
-            try:
-                found = stuck_of(outcome, now, older_than, states)
-            except ValueError:
-                status = Status.MALFORMED
-            else:
-                if found is not None:
-                    stuck.append(found)
-        statuses.append(status)
-        if status in (Status.MALFORMED, Status.UNREADABLE, Status.TIMED_OUT):
-            unreadable.append(outcome.key)
-    stuck.sort(key=lambda one: (one.updated_at, one.id))
-    return StuckReport(tuple(stuck), ReadCounts.of(statuses), tuple(unreadable))
+        moment, keys = await readers.run(_stuck_candidates, env, now, older_than, states)
+        search = _StuckSearch(moment, older_than, states)
+        search.add([outcome async for outcome in namespace.get_many(keys)])
+    return search.report()
+
+
+class _StuckSearch:
+    def __init__(self, now: datetime, older_than: timedelta, states: frozenset[State]) -> None:
+        self._asked = (now, older_than, states)
+        self._stuck: list[StuckSubmission] = []
+        self._statuses: Counter[Status] = Counter()
+        self._unreadable: list[str] = []
+
+    def add(self, outcomes: Sequence[Outcome]) -> None:
+        for outcome in outcomes:
+            status = outcome.status
+            if status is Status.VALUE:
+                try:
+                    found = stuck_of(outcome, *self._asked)
+                except ValueError:
+                    status = Status.MALFORMED
+                else:
+                    if found is not None:
+                        self._stuck.append(found)
+            if status in (Status.MALFORMED, Status.UNREADABLE, Status.TIMED_OUT):
+                self._unreadable.append(outcome.key)
+            self._statuses[status] += 1
+
+    def report(self) -> StuckReport:
+        self._stuck.sort(key=lambda one: (one.updated_at, one.id))
+        return StuckReport(tuple(self._stuck), ReadCounts.of(self._statuses), tuple(self._unreadable))
 
 
 def get_submission_index(

@@ -351,3 +351,16 @@ class NamespaceConformance:
 
     async def test_no_keys_are_no_outcomes(self, namespace: Namespace) -> None:
         assert [outcome async for outcome in namespace.get_many([])] == []
+        assert [outcome async for outcomes in namespace.scan() for outcome in outcomes] == []
+
+    @pytest.mark.parametrize("window", [1, 3, 2000])
+    async def test_a_scan_has_what_is_listed_and_not_what_has_expired(self, namespace: Namespace, window: int) -> None:
+        for number in range(7):
+            await namespace.put(f"a:{number}", number)
+        await namespace.put("a:3", "old", expires_at=LONG_AGO)
+        await namespace.put("b", "another prefix")
+        await self.damage(namespace, "a:5", "{")
+        seen = [outcome async for outcomes in namespace.scan("a:", window=window) for outcome in outcomes]
+        assert seen == [outcome async for outcome in namespace.get_many(namespace.list_all("a:"))]
+        assert [outcome.value for outcome in seen] == [0, 1, 2, 4, None, 6]
+        assert seen[4].status is Status.MALFORMED

@@ -64,15 +64,17 @@ def the_pool() -> ConnectionPool[psycopg.Connection[Any]]:
 @contextmanager
 def all_taken() -> Iterator[set[int]]:
     """Take every connection that the pool may have, all at once; yield the processes that serve them."""
-    pool, taken = the_pool(), []
-    pool.open()
+    taken = [connection.copy() for _ in range(SIZE)]
     try:
-        for _ in range(SIZE):
-            taken.append(pool.getconn())
-        yield {one.info.backend_pid for one in taken if one.execute("SELECT 1").fetchone() == (1,)}
+        processes = set()
+        for one in taken:
+            with one.cursor() as cursor:
+                cursor.execute("SELECT pg_backend_pid()")
+                processes.add(cursor.fetchone()[0])
+        yield processes
     finally:
         for one in taken:
-            pool.putconn(one)
+            one.close()
 
 
 @contextmanager

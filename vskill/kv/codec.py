@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Any, Final
+
+import msgspec
 
 from vskill.kv.errors import InvalidKey, InvalidValue
 
@@ -54,23 +55,27 @@ def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
 
 
-_decoder: Final = json.JSONDecoder(parse_constant=_refuse_constant)
-_scan: Final[Callable[[str, int], tuple[Any, int]]] = _decoder.scan_once  # type: ignore[attr-defined]  # the stubs lack it
+_exact: Final = json.JSONDecoder(parse_constant=_refuse_constant)
+_quick: Final = msgspec.json.Decoder()
 
 
 def decode(text: str) -> Any:
     """Return the value of a JSON text; raise ``ValueError`` for one that is not (the reader calls it malformed)."""
+    if not isinstance(text, str):
+        # SQLite keeps bytes in a text column when somebody else wrote them there.
+        raise ValueError(f"a {type(text).__name__} and not a text")
     try:
-        # What encode() wrote has no space around it, so the decoder's search for some is left for other texts.
-        value, end = _scan(text, 0)
-        return value if end == len(text) else _decoder.decode(text)
-    except StopIteration:
-        return _decoder.decode(text)
+        return _quick.decode(text)
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        # It says less about what is wrong, and refuses what we wrote ourselves: half of a surrogate pair.
+        return _decode_exactly(text)
+
+
+def _decode_exactly(text: str) -> Any:
+    try:
+        return _exact.decode(text)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
-    except TypeError as error:
-        # SQLite keeps bytes in a text column when somebody else wrote them there.
-        raise ValueError(f"a {type(text).__name__} and not a text") from error
 
 
 def prefix_end(prefix: str) -> str | None:

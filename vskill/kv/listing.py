@@ -81,9 +81,10 @@ class _Page:
         self._has_end = end is not None
         self._range = [namespace, prefix if last_key is None else last_key, *([end] if end is not None else [])]
 
-    def select(self, columns: str, limit: int) -> list[tuple[Any, ...]]:
+    def select(self, columns: str, limit: int, *, live: bool = True) -> list[tuple[Any, ...]]:
+        statement = self._statements.page(columns, after=self._after, end=self._has_end, live=live)
         with self._connection.cursor() as cursor:
-            cursor.execute(self._statements.page(columns, after=self._after, end=self._has_end), [*self._range, limit])
+            cursor.execute(statement, [*self._range, limit])
             rows: list[tuple[Any, ...]] = cursor.fetchall()
             return rows
 
@@ -151,15 +152,23 @@ def list_keys(
 
 
 def list_names(
-    model: type[AbstractKVEntry], alias: str, namespace: str, prefix: str, after: str | None, limit: int
+    model: type[AbstractKVEntry],
+    alias: str,
+    namespace: str,
+    prefix: str,
+    after: str | None,
+    limit: int,
+    *,
+    live: bool = True,
 ) -> tuple[list[str], bool]:
     """Return at most ``limit`` keys of ``prefix`` that follow ``after``, and whether these are the last.
 
-    The same keys as ``list_keys`` gives, without what it says about them.
+    The same keys as ``list_keys`` gives, without what it says about them; where they need not be ``live``, expired ones
+    may be among them, and the index tells all.
     """
     page = _Page(model, alias, namespace, check_prefix(prefix), after)
     try:
-        names = [name for (name,) in page.select('"key"', limit + 1)]
+        names = [name for (name,) in page.select('"key"', limit + 1, live=live)]
     except READ_FAILURES:
         keys, _unreadable, complete = page.rescue(limit)
         return [key.name for key in keys], complete

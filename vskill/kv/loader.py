@@ -22,6 +22,7 @@ from vskill.kv.outcomes import Outcome, Status
 from vskill.kv.probe import probe
 from vskill.kv.reader import CHUNK_SIZE, deadline_after, read_chunk
 from vskill.kv.threads import readers
+from vskill.kv.whole_chunks import Neighbours
 
 Source = tuple[type[AbstractKVEntry], str, str]
 """A table, the alias of its database, and the namespace within it."""
@@ -30,12 +31,14 @@ Waiting = dict[str, list["asyncio.Future[Outcome]"]]
 """The futures that wait for each key: one, but where several callers want the same key."""
 
 
-def start_chunk(source: Source, keys: Sequence[str], given_up: Callable[[], bool]) -> Future[dict[str, Outcome]]:
+def start_chunk(
+    source: Source, keys: Sequence[str], given_up: Callable[[], bool], neighbours: Neighbours | None = None
+) -> Future[dict[str, Outcome]]:
     """Start the read of one chunk on a thread of the pool.
 
     Whoever starts it tells the probe, and tells it again when the outcomes have arrived where they are awaited.
     """
-    return readers.submit_shared(partial(read_chunk, *source, keys, given_up=given_up))
+    return readers.submit_shared(partial(read_chunk, *source, keys, given_up=given_up, neighbours=neighbours))
 
 
 def timed_out(key: str, seconds: float) -> Outcome:

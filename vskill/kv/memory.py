@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from vskill.kv.clock import check_expiry
 from vskill.kv.codec import check_key, check_prefix, encode
+from vskill.kv.decoding import decode_row
 from vskill.kv.errors import VersionConflict
 from vskill.kv.listing import MAX_PAGE, KeyPage, ListedKey, make_cursor, read_cursor
 from vskill.kv.outcomes import Outcome, Status
-from vskill.kv.reader import decode_row
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +139,12 @@ class MemoryNamespace:
             if listed.list_complete:
                 return
             cursor = listed.cursor
+
+    async def scan(self, prefix: str = "", *, window: int = MAX_PAGE) -> AsyncIterator[Sequence[Outcome]]:
+        """Yield the outcome of every key that starts with ``prefix``."""
+        outcomes = [outcome async for outcome in self.get_many(self.list_all(prefix), window=window)]
+        for start in range(0, len(outcomes), window):
+            yield outcomes[start : start + window]
 
     async def purge_expired(self) -> int:
         """Delete every entry that has expired and return how many there were."""

@@ -19,10 +19,11 @@ from vskill.kv.codec import check_key
 from vskill.kv.listing import MAX_PAGE, KeyPage, list_keys, list_names
 from vskill.kv.loader import Source, current_batcher, start_chunk, timed_out
 from vskill.kv.models import AbstractKVEntry
-from vskill.kv.outcomes import Outcome
+from vskill.kv.outcomes import Outcome, Status
 from vskill.kv.probe import probe
 from vskill.kv.reader import CHUNK_SIZE, deadline_after, read_chunk
 from vskill.kv.threads import readers, writers
+from vskill.kv.whole_chunks import Neighbours
 from vskill.worker_context import refuse_closed_scope
 
 DEFAULT_WINDOW: Final = 2000
@@ -32,8 +33,8 @@ class KVNamespace:
     """The entries of one table that belong to one environment.
 
     Any number of ``get()`` may be awaited at once: each settles by itself, and the database sees selects of at most 500
-    keys, never more than ``KV_READ_WORKERS`` of them at a time. To read a whole key space use
-    ``get_many(list_all(prefix))``, whose memory does not grow with it.
+    keys, never more than ``KV_READ_WORKERS`` of them at a time. To read a whole key space use ``scan(prefix)``, whose
+    memory does not grow with it.
     """
 
     def __init__(self, model: type[AbstractKVEntry], environment: WorkerEnv) -> None:
@@ -69,27 +70,68 @@ class KVNamespace:
 
         At most ``window`` keys are being read or waiting to be yielded, so memory does not grow with their number.
         """
-        refuse_closed_scope()
         size = max(1, min(CHUNK_SIZE, window))
+        async with aclosing(self._read(_chunks(keys, size), max(1, window // size))) as parts:
+            async for outcomes in parts:
+                for outcome in outcomes:
+                    yield outcome
+
+    async def scan(self, prefix: str = "", *, window: int = DEFAULT_WINDOW) -> AsyncIterator[Sequence[Outcome]]:
+        """Yield the outcome of every key that starts with ``prefix`` in bytewise order, many at a time, without those
+        that have expired.
+
+        The same outcomes as ``get_many(list_all(prefix))`` gives, for less: keys are listed from their index alone.
+        """
+        size = max(1, min(CHUNK_SIZE, window))
+        async with aclosing(self._read(self._listed(prefix, size), max(1, window // size))) as parts:
+            async for outcomes in parts:
+                yield [outcome for outcome in outcomes if outcome.status is not Status.EXPIRED]
+
+    async def _listed(self, prefix: str, size: int) -> AsyncGenerator[list[str], None]:
+        page = max(size, MAX_PAGE // size * size)
+
+        def list_after(last: str | None) -> Future[tuple[list[str], bool]]:
+            return readers.submit(list_names, *self._source, prefix, last, page, live=False)
+
+        listing = list_after(None)
+        try:
+            while True:
+                names, complete = await asyncio.wrap_future(listing)
+                if not complete:
+                    # While these are being read, so that nobody waits for it.
+                    listing = list_after(names[-1])
+                for start in range(0, len(names), size):
+                    yield names[start : start + size]
+                if complete:
+                    return
+        finally:
+            listing.cancel()
+
+    async def _read(
+        self, chunks: AsyncGenerator[list[str], None], most_at_once: int
+    ) -> AsyncGenerator[list[Outcome], None]:
+        """Yield the outcomes of chunk after chunk, so many of which are being read or waiting to be yielded."""
+        refuse_closed_scope()
         seconds = settings.KV_READ_TIMEOUT
         started: deque[tuple[list[str], Future[dict[str, Outcome]]]] = deque()
+        neighbours = Neighbours()
         ended = False
         try:
-            async with aclosing(_chunks(keys, size)) as chunks:
+            async with aclosing(chunks):
                 while True:
-                    while not ended and len(started) < max(1, window // size):
+                    while not ended and len(started) < most_at_once:
                         chunk = await anext(chunks, None)
                         if chunk is None:
                             ended = True
                         else:
-                            started.append((chunk, start_chunk(self._source, chunk, deadline_after(seconds))))
+                            reading = start_chunk(self._source, chunk, deadline_after(seconds), neighbours)
+                            started.append((chunk, reading))
                             probe.begin_reads(len(chunk))
                     if not started:
                         return
                     outcomes = await _settled(*started[0], seconds)
                     probe.end_reads(len(started.popleft()[0]))
-                    for outcome in outcomes:
-                        yield outcome
+                    yield outcomes
         finally:
             for chunk, reading in started:
                 reading.cancel()
@@ -188,7 +230,7 @@ async def _chunks(keys: Iterable[str] | AsyncIterable[str], size: int) -> AsyncG
         yield chunk
 
 
-async def _settled(chunk: Sequence[str], reading: Future[dict[str, Outcome]], seconds: float) -> Iterable[Outcome]:
+async def _settled(chunk: Sequence[str], reading: Future[dict[str, Outcome]], seconds: float) -> list[Outcome]:
     # An answer that is there already is not waited for: the loop would let go of the interpreter, which threads that
     # decode give back only after some milliseconds.
     if not reading.done():

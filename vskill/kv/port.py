@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
@@ -47,6 +47,9 @@ class Namespace(Protocol):
 
     def list_all(self, prefix: str = "", *, page: int = ...) -> AsyncIterator[str]:
         """Yield every key that starts with ``prefix``."""
+
+    def scan(self, prefix: str = "", *, window: int = ...) -> AsyncIterator[Sequence[Outcome]]:
+        """Yield the outcome of every key that starts with ``prefix`` and has not expired, many at a time."""
 
     async def purge_expired(self) -> int:
         """Delete every entry that has expired and return how many there were; versions start anew as by ``delete``."""

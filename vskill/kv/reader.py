@@ -8,19 +8,19 @@ five hundred.
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from typing import Final
+from typing import Any, Final
 
 from django.db import DatabaseError, InterfaceError, connections, transaction
 
-from vskill.kv.codec import decode
+from vskill.kv.decoding import Row, decode_row
 from vskill.kv.models import AbstractKVEntry
 from vskill.kv.outcomes import Outcome, Status
 from vskill.kv.probe import probe
 from vskill.kv.statements import statements
+from vskill.kv.whole_chunks import Neighbours, decoding, read_whole
 
 CHUNK_SIZE: Final = 500
 LONGEST_REASON: Final = 200
@@ -31,26 +31,6 @@ READ_FAILURES: Final = (DatabaseError, InterfaceError, UnicodeDecodeError)
 NO_KEY: Final = ""
 
 logger = logging.getLogger(__name__)
-
-# Decoding needs the interpreter, which runs one thread at a time; to wait here costs less than to fight for it.
-_decoding: Final = threading.Lock()
-
-Row = tuple[str, str, int, str, bool]
-
-
-def decode_row(row: Row) -> Outcome:
-    """Return the outcome of a row that could be read: a value, expired, or malformed."""
-    key, text, version, metadata, expired = row
-    if expired:
-        return Outcome(key, Status.EXPIRED)
-    try:
-        value = decode(text)
-        described = {} if metadata == "{}" else decode(metadata)
-    except ValueError as error:
-        return Outcome(key, Status.MALFORMED, version=version, detail=str(error))
-    if not isinstance(described, dict):
-        return Outcome(key, Status.MALFORMED, version=version, detail="its metadata is not an object")
-    return Outcome(key, Status.VALUE, value, version, described)
 
 
 def reason_of(error: BaseException) -> str:
@@ -63,7 +43,13 @@ class _ChunkReader:
     """One chunk: its rows, and what could not be read with the reason."""
 
     def __init__(
-        self, model: type[AbstractKVEntry], alias: str, namespace: str, budget: int, given_up: Callable[[], bool]
+        self,
+        model: type[AbstractKVEntry],
+        alias: str,
+        namespace: str,
+        budget: int,
+        given_up: Callable[[], bool],
+        neighbours: Neighbours,
     ) -> None:
         self._connection = connections[alias]
         self._statements = statements(model, self._connection.vendor)
@@ -71,6 +57,7 @@ class _ChunkReader:
         # As many selects as there are keys. Finding one bad row of 500 takes 18, fifty of them about 430.
         self._budget = budget
         self._given_up = given_up
+        self._neighbours = neighbours
         self._reconnections = RECONNECTIONS
         self._answers = False
         self._away = ""
@@ -84,20 +71,23 @@ class _ChunkReader:
             self._settle(keys, Status.UNREADABLE, self._away)
             return
         try:
-            rows = self._select(keys)
+            found = read_whole(self._ask, self._statements, self._namespace, keys, self._neighbours)
+            if found is None:
+                rows = self._select(keys)
+                with decoding:
+                    found = [decode_row(row) for row in rows]
         except READ_FAILURES as error:
             self._after_failure(keys, error)
             return
         outcomes = self.outcomes
-        with _decoding:
-            for row in rows:
-                outcomes[row[0]] = decode_row(row)
-        if len(rows) < len(keys):
+        for outcome in found:
+            outcomes[outcome.key] = outcome
+        if len(found) < len(keys):
             for key in keys:
                 if key not in outcomes:
                     outcomes[key] = Outcome(key, Status.MISSING)
 
-    def _select(self, keys: Sequence[str]) -> list[Row]:
+    def _ask(self, statement: str, parameters: Sequence[Any]) -> list[Any]:
         # A select that fails inside a transaction of the caller must not take that transaction with it.
         alias, inside = self._connection.alias, self._connection.in_atomic_block
         with (
@@ -105,11 +95,16 @@ class _ChunkReader:
             transaction.atomic(using=alias) if inside else nullcontext(),
             self._connection.cursor() as cursor,
         ):
-            cursor.execute(self._statements.read_keys, [self._namespace, self._statements.keys(keys)])
-            rows: list[Row] = cursor.fetchall()
+            cursor.execute(statement, parameters)
+            rows: list[Any] = cursor.fetchall()
             return rows
 
+    def _select(self, keys: Sequence[str]) -> list[Row]:
+        return self._ask(self._statements.read_keys, [self._namespace, self._statements.keys(keys)])
+
     def _after_failure(self, keys: Sequence[str], error: Exception) -> None:
+        # It may have been a row that nobody asked for, between two that were.
+        self._neighbours.expected = False
         if self._connection_was_lost():
             self.read(keys)
         elif not self._a_row_is_to_blame():
@@ -167,13 +162,15 @@ def read_chunk(
     keys: Sequence[str],
     *,
     given_up: Callable[[], bool] = lambda: False,
+    neighbours: Neighbours | None = None,
 ) -> dict[str, Outcome]:
     """Return the outcome of each of at most ``CHUNK_SIZE`` keys, read now, on the connection of this thread.
 
     Never raises for a row: one that cannot be read is ``UNREADABLE``, with the database's reason in ``detail``.
-    ``given_up`` is asked before each select; once it says so, what is left is ``TIMED_OUT``.
+    ``given_up`` is asked before each select; once it says so, what is left is ``TIMED_OUT``. ``neighbours`` is shared
+    by the chunks of one stream; keys that have nothing to do with one another have none.
     """
-    chunk = _ChunkReader(model, alias, namespace, len(keys), given_up)
+    chunk = _ChunkReader(model, alias, namespace, len(keys), given_up, neighbours or Neighbours(expected=False))
     chunk.read(keys)
     return chunk.outcomes
 

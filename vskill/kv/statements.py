@@ -55,19 +55,40 @@ class Statements:
             f'WHERE "namespace" = %s AND {_KEY_AMONG[self.vendor]}'
         )
 
+    @cached_property
+    def read_range(self) -> str:
+        """Select what ``read_keys`` does of all that lies between two keys, both included; parameters: namespace, the
+        keys, the limit."""
+        return (
+            f'SELECT "key", "value", "version", "metadata", ({self._expired}) FROM {self._table} '  # noqa: S608 - as above
+            'WHERE "namespace" = %s AND "key" >= %s AND "key" <= %s LIMIT %s'
+        )
+
+    @cached_property
+    def read_keys_together(self) -> str:
+        """Select one row (SQLite): JSON with key, version, length of the value, metadata, whether it has expired and
+        whether it is a text, for each entry; and their values in that order, one after another.
+
+        Parameters as ``read_keys``.
+        """
+        described = f'"key", "version", LENGTH("value"), "metadata", ({self._expired}), TYPEOF("value") = \'text\''
+        columns = f"JSON_GROUP_ARRAY(JSON_ARRAY({described})), GROUP_CONCAT(\"value\", '')"
+        return f'SELECT {columns} FROM {self._table} WHERE "namespace" = %s AND {_KEY_AMONG[self.vendor]}'  # noqa: S608 - as above
+
     def keys(self, keys: Sequence[str]) -> str:
         """Return the one parameter that stands for all ``keys``."""
         return json.dumps(keys, ensure_ascii=False)
 
-    def page(self, columns: str, *, after: bool, end: bool) -> str:
-        """Select ``columns`` of live entries in the order of their keys.
+    def page(self, columns: str, *, after: bool, end: bool, live: bool = True) -> str:
+        """Select ``columns`` of entries in the order of their keys: of the ``live`` ones, or of all.
 
         Parameters: namespace, the key to start with (``after`` it, or at it), the end where there is one, the limit.
         """
         start = '"key" > %s' if after else '"key" >= %s'
         until = ' AND "key" < %s' if end else ""
+        alive = f" AND {self._live}" if live else ""
         return (
-            f'SELECT {columns} FROM {self._table} WHERE "namespace" = %s AND {start}{until} AND {self._live} '  # noqa: S608 - as above
+            f'SELECT {columns} FROM {self._table} WHERE "namespace" = %s AND {start}{until}{alive} '  # noqa: S608 - as above
             'ORDER BY "key" LIMIT %s'
         )
 
