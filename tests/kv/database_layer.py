@@ -13,6 +13,7 @@ from django.db.backends.signals import connection_created
 
 from vskill.kv.models import KVEntry
 from vskill.kv.namespace import KVNamespace
+from vskill.kv.probe import probe
 from vskill.kv.threads import readers
 
 Execute = Callable[[str, Any, bool, dict[str, Any]], Any]
@@ -36,6 +37,23 @@ def around_each_statement(wrapper: Wrapper) -> Iterator[None]:
     finally:
         connection_created.disconnect(wrap)
         readers.close()
+
+
+@contextmanager
+def selects_meet() -> Iterator[None]:
+    """Let no select of entries end before another has begun; without a second one the first fails after a minute."""
+    met = threading.Event()
+
+    def meet(execute: Execute, sql: str, params: Any, many: bool, context: dict[str, Any]) -> Any:
+        # Counted before the statement is sent, so that whoever comes second sees both.
+        if probe.selects_in_flight > 1:
+            met.set()
+        if probe.selects_in_flight and not met.wait(60):
+            raise TimeoutError("no select was sent beside this one")
+        return execute(sql, params, many, context)
+
+    with around_each_statement(meet):
+        yield
 
 
 @contextmanager

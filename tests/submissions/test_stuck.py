@@ -24,6 +24,7 @@ from submissions.store import (
     submission_key,
     submission_namespace,
 )
+from tests.kv.database_layer import selects_meet
 from tests.submissions.factories import damage, make_submission, make_submissions, messages_of
 from tests.submissions.refusals import inserts_refused
 from vskill.environments import WorkerEnv
@@ -47,7 +48,8 @@ async def test_tc_056_tc_070_all_keys_are_read_at_once(env: WorkerEnv, using: st
     ids = await make_many(env, MANY)
     probe.reset()
 
-    report = await get_stuck_submissions(env, older_than=STUCK_THRESHOLD, using=using)
+    with selects_meet():
+        report = await get_stuck_submissions(env, older_than=STUCK_THRESHOLD, using=using)
 
     assert {stuck.id for stuck in report.stuck} == set(ids)
     assert probe.max_reads_in_flight == MANY
