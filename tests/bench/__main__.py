@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=5_000, help="messages that the queue and its peers work off")
     parser.add_argument("--area", choices=AREAS, nargs="+", default=list(AREAS))
     parser.add_argument("--database", choices=DATABASES, nargs="+", default=list(DATABASES))
-    parser.add_argument("--rounds", type=int, default=5, help="how often each measurement is repeated")
+    parser.add_argument("--rounds", type=int, default=3, help="how often each measurement is repeated")
     parser.add_argument("--strict", action="store_true", help="exit with 1 when a bar was missed")
     options = parser.parse_args(arguments)
     rows: list[Row] = []
