@@ -17,7 +17,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 
 VARIABLE: Final = "TEST_KILL_AT"
-# What a statement writes, by the words that begin it; the first that fits.
+# What a statement writes, by words that stand in it; the first that fits.
 _STATEMENTS: Final[Sequence[tuple[str, str]]] = (
     ("WITH next AS", "claim"),
     ('DELETE FROM "submissions_queuemessage"', "acknowledge"),
@@ -76,8 +76,8 @@ class KillPoints:
 
 
 def _named(sql: str, params: Any) -> str:
-    for beginning, name in _STATEMENTS:
-        if sql.startswith(beginning):
+    for words, name in _STATEMENTS:
+        if words in sql:
             if name == "kv":
                 evidence = any(isinstance(part, str) and part.startswith(_EVIDENCE) for part in params or ())
                 return "evidence" if evidence else ""

@@ -105,7 +105,8 @@ def test_what_kills_its_worker_is_parked_and_the_others_are_worked_off(
 ) -> None:
     course = work_off(tmp_path, killer, others=300)
     assert course.parked == {killer: 3}
-    assert course.ended == {f"subject {number}": 1 for number in range(300)}
+    # Some of them twice: a worker may die between the end of its work and saying so.
+    assert set(course.ended) == {f"subject {number}" for number in range(300)}
     # Twice in a worker's process; the third time in a process apart, which nobody else was in.
     assert set(course.deaths) == {KILLERS[killer]}
     assert course.deaths.total() <= 2
