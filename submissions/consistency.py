@@ -12,6 +12,7 @@ from enum import StrEnum
 from functools import partial
 from typing import Any
 
+from django.core.exceptions import ObjectDoesNotExist
 from django.db import DatabaseError, transaction
 from django.db.models import Exists, OuterRef, Value
 from django.db.models.functions import Concat
@@ -101,7 +102,8 @@ async def _add(env: WorkerEnv, report: StoreReport, problem: Problem, mend: Mend
     if mend is not None:
         try:
             reason = await writers.run(_in_transaction, env, mend)
-        except (VskillError, DatabaseError) as error:
+        except (VskillError, DatabaseError, ObjectDoesNotExist) as error:
+            # The last of them where it was deleted between the look at it and now.
             reason = str(error)
         detail = f"{problem.detail}; not mended: {reason}" if reason else problem.detail
         problem = replace(problem, detail=detail, repaired=not reason)

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from marketplace.models import SkillEntry
 from submissions.models import SUBMISSION_PREFIX, SubmissionEntry
+from submissions.records import is_submission
 from submissions.states import State
 from submissions.store import read_submission, repeat, transition
 from vskill.environments import WorkerEnv
@@ -89,25 +90,22 @@ def _damage(model: type[AbstractKVEntry], outcome: Outcome, row: dict[str, Any])
     if not outcome.found or outcome.version != version:
         # Gone, or written between the two looks at it: what was written came with its columns.
         return None
-    if model is SubmissionEntry and not _is_submission(outcome.value):
+    if model is SubmissionEntry and not is_submission(outcome.value):
         return Damage(model, outcome.key, Status.MALFORMED, "the value is no submission", version)
     told = model.project(outcome.value)
     differing = sorted(name for name in model.projected_columns if told[name] != row[name])
     return Damage(model, outcome.key, None, ", ".join(differing), version) if differing else None
 
 
-def _is_submission(value: Any) -> bool:
-    return isinstance(value, dict) and value.get("state") in State.__members__
-
-
 def rewrite(env: WorkerEnv, damage: Damage) -> str:
     """Write the value of an entry again, and its columns with it; returns why not, empty where it was done."""
     namespace = KVNamespace(damage.model, env)
     outcome = namespace.get_sync(damage.key)
+    value = outcome.require()
     row = damage.model._default_manager.using(env.database).defer("value").get(namespace=env.name, key=damage.key)
     namespace.put_sync(
         damage.key,
-        outcome.require(),
+        value,
         metadata=outcome.metadata,
         expires_at=row.expires_at,
         expect_version=damage.version,

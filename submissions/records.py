@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 from submissions.models import SUBMISSION_PREFIX
 from submissions.states import State
@@ -82,6 +82,12 @@ def no_such_submission(submission_id: str) -> SubmissionNotFound:
     return SubmissionNotFound(f"There is no submission {submission_id[:100]!r} here.")
 
 
+def is_submission(value: Any) -> TypeGuard[dict[str, Any]]:
+    """Return whether a value is that of a submission: an object with a state that there is."""
+    # A state that is an object or a list cannot even be looked for.
+    return isinstance(value, dict) and isinstance(state := value.get("state"), str) and state in _STATES
+
+
 def submission_of(outcome: Outcome) -> Submission:
     """Return the submission that was read.
 
@@ -93,7 +99,7 @@ def submission_of(outcome: Outcome) -> Submission:
         raise no_such_submission(submission_id)
     malformed = outcome.status is Status.MALFORMED
     value = None if malformed else outcome.require()
-    if not isinstance(value, dict) or value.get("state") not in State.__members__:
+    if not is_submission(value):
         raise SubmissionNotFound(
             f"The entry of submission {submission_id!r} is not a submission. It was left as it is; "
             "the admin shows it under submissions."
@@ -107,12 +113,9 @@ def stuck_of(
     """Return the submission when it is stuck, ``None`` when it is not; raise ``ValueError`` for a value that cannot
     tell."""
     value = outcome.value
-    if not isinstance(value, dict):
-        raise ValueError("not an object")
-    state = value.get("state")
-    # An object or a list is no state, and cannot be looked for.
-    if not isinstance(state, str) or state not in _STATES:
-        raise ValueError("no state")
+    if not is_submission(value):
+        raise ValueError("no submission")
+    state = value["state"]
     if state not in states:
         return None
     updated_at = parse_isoformat(value.get("updatedAt"))

@@ -14,7 +14,8 @@ from typing import Final
 
 logger = logging.getLogger(__name__)
 
-STOP_LIMIT: Final = 30.0
+# Longer than a consumer takes that gives work back after its grace.
+STOP_LIMIT: Final = 45.0
 RESTART_PAUSE: Final = 1.0
 MAX_RESTARTS: Final = 5
 RESTART_WINDOW: Final = 60.0
@@ -99,6 +100,6 @@ class ProcessGroup:
             try:
                 child.wait(max(0.1, deadline - time.monotonic()))
             except subprocess.TimeoutExpired:
-                logger.error("%s did not end in time and is killed; its work comes back after its lease", name)
+                logger.error("%s did not end in time and is killed; its work comes back by itself", name)
                 child.kill()
                 child.wait()

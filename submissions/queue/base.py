@@ -161,8 +161,8 @@ class Queue(ABC):
     async def free(self, _environment: str, _has_ended: Callable[[str], bool]) -> int:
         """End the leases of workers that are known to be gone, and return how many messages that freed.
 
-        Each counts as a crash, as it would at the end of its lease. A queue that does not tell its workers apart waits
-        for the leases, as this one does.
+        Each counts as a crash, as it would at the end of its lease; one that has crashed before waits for that end. A
+        queue that does not tell its workers apart waits for the leases, as this one does.
         """
         return 0
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import timedelta
 from time import monotonic
-from typing import Final
+from typing import Any, Final
 
 from django.conf import settings
 
@@ -56,13 +56,8 @@ async def handle_submission_queue(
     started = monotonic() if received_at is None else received_at
     queue = get_queue(env)
     if await get_pause(env) is not None:
-        report = BatchReport()
-        for message in batch.messages:
-            report.add(await given_back(message, queue))
-        for message in batch.abandoned:
-            # They are parked already, so that nobody else will say so.
-            report.add(await run_with_worker_env(env, given_up, message, handlers, gone_too_often()))
-        return report
+        works = [given_back(message, queue) for message in batch.messages]
+        return await run_with_worker_env(env, _settle_all, batch, handlers, works)
     if keeper is not None:
         return await run_with_worker_env(env, _handle_batch, batch, queue, handlers, keeper, started)
     async with LeaseKeeper().running() as own:
@@ -72,12 +67,20 @@ async def handle_submission_queue(
 async def _handle_batch(
     batch: MessageBatch, queue: Queue, handlers: Handlers, keeper: LeaseKeeper, received_at: float
 ) -> BatchReport:
-    report = BatchReport()
     works = [work_on(message, queue, handlers, keeper, received_at) for message in batch.messages]
-    works += [given_up(message, handlers, gone_too_often()) for message in batch.abandoned]
+    return await _settle_all(batch, handlers, works)
+
+
+async def _settle_all(
+    batch: MessageBatch, handlers: Handlers, works: Sequence[Coroutine[Any, Any, str]]
+) -> BatchReport:
+    """Do ``works``, one for each message, and tell of those that are parked already, because nobody else will."""
+    report = BatchReport()
     messages: list[Message] = [*batch.messages, *batch.abandoned]
+    told = [given_up(message, handlers, gone_too_often()) for message in batch.abandoned]
     tasks = [
-        asyncio.create_task(work, name=f"message-{message.id}") for message, work in zip(messages, works, strict=True)
+        asyncio.create_task(work, name=f"message-{message.id}")
+        for message, work in zip(messages, [*works, *told], strict=True)
     ]
     try:
         ends = await asyncio.gather(*tasks, return_exceptions=True)
@@ -241,11 +244,14 @@ class Consumer:
         """Let what is in work end; once told to stop, within the grace, and give the rest back."""
         stopping = asyncio.create_task(stop.wait())
         try:
-            while self._batches and not stop.is_set():
-                await asyncio.wait({stopping, *self._batches}, return_when=asyncio.FIRST_COMPLETED)
+            while (work := self._batches | self._last_chances.apart) and not stop.is_set():
+                await asyncio.wait({stopping, *work}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             stopping.cancel()
-        await self._last_chances.end(self._batches)
+        # Both at the same time, because whoever sent the order waits for the sum.
+        await asyncio.gather(self._last_chances.end(), self._end_batches())
+
+    async def _end_batches(self) -> None:
         if not self._batches:
             return
         _done, late = await asyncio.wait(self._batches, timeout=settings.QUEUE_SHUTDOWN_GRACE)

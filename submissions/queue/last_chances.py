@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from time import monotonic
-from typing import Any, Final
+from typing import Final
 
 from django.conf import settings
 
@@ -30,14 +30,15 @@ class LastChances:
         self._worker: Final = worker
         self._only: Final = only
         self._apart: Final = apart
-        self._work: asyncio.Task[Any] | None = None
+        self._here: asyncio.Task[None] | None = None
+        self._elsewhere: asyncio.Task[None] | None = None
         self._ask_again_at: dict[str, float] = {}
 
     async def receive(self, env: WorkerEnv) -> MessageBatch:
         """Return the next one, or nothing while there is none, while another is worked on, or where they are worked
         off apart."""
         nothing = MessageBatch(env.name)
-        if self._work is not None and not self._work.done():
+        if self.apart or not (self._here is None or self._here.done()):
             return nothing
         if monotonic() < self._ask_again_at.get(env.name, 0.0) and not self._only:
             return nothing
@@ -45,18 +46,23 @@ class LastChances:
         if self._apart is None:
             return await get_queue(env).receive(env.name, 1, worker=self._worker, last_chance=True)
         if await get_queue(env).has_last_chance(env.name):
-            self._work = asyncio.create_task(self._work_apart(env, self._apart))
+            self._elsewhere = asyncio.create_task(self._work_apart(env, self._apart))
         return nothing
 
-    def worked_on_by(self, task: asyncio.Task[Any]) -> None:
+    def worked_on_by(self, task: asyncio.Task[None]) -> None:
         """Take no other until ``task``, which works here on the one that was received, has ended."""
-        self._work = task
+        self._here = task
 
-    async def end(self, here: set[asyncio.Task[None]]) -> None:
-        """Stop what is worked off apart; what is worked on ``here`` ends with the other batches."""
-        if self._work is not None and self._work not in here:
-            self._work.cancel()
-            await asyncio.wait([self._work])
+    @property
+    def apart(self) -> set[asyncio.Task[None]]:
+        """Return the task that waits for what is worked off apart, where there is one."""
+        return set() if self._elsewhere is None or self._elsewhere.done() else {self._elsewhere}
+
+    async def end(self) -> None:
+        """Stop what is worked off apart; what is worked on here ends with the other batches."""
+        for task in self.apart:
+            task.cancel()
+            await asyncio.wait([task])
 
     async def _work_apart(self, env: WorkerEnv, apart: Apart) -> None:
         try:

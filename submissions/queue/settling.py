@@ -67,23 +67,23 @@ async def work_on(message: Message, queue: Queue, handlers: Handlers, keeper: Le
 
     Cancelled, it gives the message back, or ends the settling that was begun, and raises ``CancelledError``.
     """
+    failure: Exception | None = None
+    stopped: asyncio.CancelledError | None = None
     with keeper.holding(message, queue, received_at) as held:
         try:
             await _run(message, handlers)
-        except asyncio.CancelledError:
-            if not held.lost:
-                await _to_its_end(message, _give_back(message, queue.release))
-                raise
-            failure: Exception | None = None
+        except asyncio.CancelledError as error:
+            stopped = error
         except Exception as error:  # noqa: BLE001 - settling alone means that no error of one message leaves it
             failure = error
-        else:
-            failure = None
+    # Settled outside the lease's keeping: a renewal at this moment would find no message and take it for lost.
     if held.lost:
         # Its lease ended because it could not be renewed, and not because this worker died: nobody is to count a crash.
         await _to_its_end(message, _give_back(message, queue.surrender))
         return "lost"
-    # Settled outside the lease's keeping: a renewal at this moment would find no message and take it for lost.
+    if stopped is not None:
+        await given_back(message, queue)
+        raise stopped
     return await _to_its_end(message, _settle(message, queue, handlers, failure))
 
 
@@ -103,16 +103,16 @@ async def _to_its_end(message: Message, settling: Coroutine[Any, Any, T]) -> T:
 
 
 async def given_back(message: Message, queue: Queue) -> str:
-    """Give a message back that was not worked on; cancelled, do it all the same."""
-    await _to_its_end(message, _give_back(message, queue.release))
-    return "given back"
+    """Give a message back and return how that ended; cancelled, do it all the same."""
+    return await _to_its_end(message, _give_back(message, queue.release))
 
 
-async def _give_back(message: Message, give_back: Callable[[Message], Awaitable[bool]]) -> None:
+async def _give_back(message: Message, give_back: Callable[[Message], Awaitable[bool]]) -> str:
     try:
-        await give_back(message)
+        return "given back" if await give_back(message) else "lost"
     except Exception as error:  # noqa: BLE001 - whatever it is, the end of the lease brings the message back
         logger.warning("message %s comes back as that of a worker that died: %s", message.id, error)
+        return "unsettled"
 
 
 async def _settle(message: Message, queue: Queue, handlers: Handlers, failure: Exception | None) -> str:

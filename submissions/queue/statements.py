@@ -194,10 +194,14 @@ class QueueStatements:
 
     @cached_property
     def free(self) -> str:
-        """End the leases of one worker now, and return the ids; parameters: environment, worker."""
+        """End the leases of one worker now, and return the ids; parameters: environment, worker.
+
+        Of what has crashed before, the lease is left to end: whatever ends every worker here within a second shall not
+        park within seconds what it meets.
+        """
         return (
             f"UPDATE {self.table} SET leased_until = {self.now} WHERE leased_until > {self.now} "  # noqa: S608 - as above
-            "AND environment = %s AND leased_by = %s RETURNING id"
+            "AND environment = %s AND leased_by = %s AND crashes = 0 RETURNING id"
         )
 
     @cached_property

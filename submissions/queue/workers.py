@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import socket
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -28,7 +29,8 @@ def _machine() -> str:
         namespaces = [str(Path(f"/proc/self/ns/{kind}").readlink()) for kind in ("pid", "time")]
     except OSError:
         return ""
-    return hashlib.sha256(" ".join([boot, *namespaces]).encode()).hexdigest()[:12]
+    # The host as well, because machines that were cloned as they ran share their boot.
+    return hashlib.sha256(" ".join([socket.gethostname(), boot, *namespaces]).encode()).hexdigest()[:12]
 
 
 def _started_at(pid: int) -> str | None:

@@ -353,7 +353,7 @@ class NamespaceConformance:
         assert [outcome async for outcome in namespace.get_many([])] == []
         assert [outcome async for outcomes in namespace.scan() for outcome in outcomes] == []
 
-    @pytest.mark.parametrize("window", [1, 3, 2000])
+    @pytest.mark.parametrize("window", [0, 1, 3, 2000])
     async def test_a_scan_has_what_is_listed_and_not_what_has_expired(self, namespace: Namespace, window: int) -> None:
         for number in range(7):
             await namespace.put(f"a:{number}", number)

@@ -234,7 +234,9 @@ def test_those_who_wait_for_a_database_are_served_when_it_comes_back(
         return await reads
 
     monkeypatch.setitem(options, "reconnect_failed", count)
+    # Nobody gives up before it is back, however slow the machine.
+    monkeypatch.setitem(options, "timeout", 60)
     close_pool()
-    with ExitStack() as back:
+    with override_settings(KV_READ_TIMEOUT=120.0), ExitStack() as back:
         back.enter_context(unreachable())
         assert [outcome.value for outcome in async_to_sync(read)()] == KEYS[:SIZE]

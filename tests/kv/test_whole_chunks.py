@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from datetime import UTC, datetime
 from typing import Any
 
@@ -16,6 +18,7 @@ from vskill.kv.namespace import KVNamespace
 from vskill.kv.outcomes import Outcome, Status
 from vskill.kv.probe import probe
 from vskill.kv.threads import writers
+from vskill.kv.whole_chunks import decoding
 
 pytestmark = pytest.mark.django_db(transaction=True)
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
@@ -88,6 +91,62 @@ async def test_what_is_no_plain_text_costs_no_other_row(namespace: KVNamespace) 
     read = await many(namespace, keys)
     assert read == await one_by_one(namespace, keys)
     assert [outcome.key for outcome in read if not outcome.found] == keys[3:6]
+
+
+@on_sqlite
+async def test_damage_that_hides_damage_gives_no_row_the_value_of_another(namespace: KVNamespace) -> None:
+    keys = keys_of(120)
+
+    def write() -> None:
+        for number, key in enumerate(keys):
+            namespace.put_sync(key, 10 + number % 90)
+        # Half a character at the end of one and at the beginning of the next: shorter as neighbours than alone.
+        overwrite(keys[10], "value", "CAST(X'31C3' AS TEXT)")
+        overwrite(keys[11], "value", "CAST(X'A931' AS TEXT)")
+        # Longer than SQLite says, by as much.
+        overwrite(keys[30], "value", "'1' || char(0)")
+
+    await writers.run(write)
+    read = await many(namespace, keys)
+    assert read == await one_by_one(namespace, keys)
+    assert [outcome.status for outcome in (read[10], read[11], read[30])] == [
+        Status.UNREADABLE, Status.UNREADABLE, Status.MALFORMED,
+    ]  # fmt: skip
+
+
+@on_sqlite
+async def test_a_number_that_json_does_not_have_costs_no_row(namespace: KVNamespace) -> None:
+    keys = keys_of(120)
+    await writers.run(fill, namespace, keys)
+    await writers.run(overwrite, keys[3], "version", "9e999")
+    assert [outcome.value for outcome in await many(namespace, keys)] == keys
+
+
+async def test_a_stream_that_waits_for_nothing_lets_others_have_their_turn(
+    namespace: KVNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("vskill.kv.namespace.LONGEST_TURN", 0.0)
+    keys = keys_of(2000)
+    await writers.run(fill, namespace, keys)
+    probe.reset()
+    turns = 0
+
+    async def take_turns() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    others = asyncio.create_task(take_turns())
+    before = 0
+    async for outcome in namespace.get_many(keys):
+        if outcome.key == keys[0]:
+            # Nothing of the loop runs meanwhile, and all that is on its way arrives.
+            while probe.selects < 4 or probe.selects_in_flight or decoding.locked():
+                time.sleep(0.001)  # noqa: ASYNC251 - to keep the loop is what this is about
+            before = turns
+    others.cancel()
+    assert turns > before
 
 
 @on_postgres

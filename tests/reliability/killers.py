@@ -79,7 +79,7 @@ def work_off(folder: Path, killer: str, others: int, time_given: float = 0.0) ->
     in_time = 0
     folder.mkdir(exist_ok=True)
     # A lease that no stall of a busy machine outlasts: what is counted here is deaths.
-    lasting = {"VSKILL_QUEUE_LEASE": "60", "VSKILL_QUEUE_HEARTBEAT": "5"}
+    lasting = {"VSKILL_QUEUE_LEASE": "10", "VSKILL_QUEUE_HEARTBEAT": "1"}
     with installation(folder, VSKILL_QUEUE_MAX_CRASHES="3", **lasting) as one:
         one.run("send_many", name="default", subjects=subjects)
         supervisor = Supervisor(one, 2, SECONDS_EACH)

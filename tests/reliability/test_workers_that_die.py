@@ -134,7 +134,7 @@ class TestSignals:
             assert one.number("SELECT count(*) FROM submissions_queuemessage WHERE crashes = 0 AND errors = 0") == 40
         record("SIGTERM", "nothing new taken, all given back uncounted, exit 0")
 
-    def test_a_second_signal_ends_it_at_once_and_the_leases_bring_the_work_back(
+    def test_a_second_signal_ends_it_at_once_and_the_work_comes_back(
         self, one: Installation, at_work: Role, record: Record
     ) -> None:
         at_work.signal(signal.SIGTERM)
@@ -145,7 +145,7 @@ class TestSignals:
         other = one.start("consume", names=["default"], seconds=600.0)
         until(lambda: holds_all(one, other))
         other.killed()
-        record("second SIGTERM", "ends at once with 1; the leases bring the work back")
+        record("second SIGTERM", "ends at once with 1; the work comes back")
 
 
 def at_work_has_heard(worker: Role) -> bool:

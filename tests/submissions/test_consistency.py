@@ -106,6 +106,12 @@ async def test_columns_that_disagree_with_the_value_are_written_anew(env: Worker
     assert found(await verify_store(env)) == []
 
 
+async def test_a_value_whose_state_is_no_text_is_found(env: WorkerEnv) -> None:
+    made = await in_thread(make_submission)(env, State.ON_HOLD)
+    await in_thread(damage)(env, made.id, '{"state": []}')
+    assert found(await verify_store(env)) == [(Kind.MALFORMED, submission_key(made.id), False)]
+
+
 async def test_an_entry_that_is_written_anew_expires_when_it_would_have(env: WorkerEnv) -> None:
     made = await in_thread(make_submission)(env, State.ON_HOLD)
     expires_at = (await in_thread(database_now)(env.database)).replace(microsecond=0) + timedelta(days=1)

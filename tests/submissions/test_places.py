@@ -23,15 +23,15 @@ async def at(places: asyncio.Semaphore, work: asyncio.Event) -> None:
 
 async def test_work_without_an_end_is_ended_at_its_limit() -> None:
     async def work() -> None:
-        async with work_limit(10):
+        async with work_limit(10_000):
             await never()
 
     working = asyncio.create_task(work())
     await asyncio.sleep(0)
-    await let_time_pass(9)
+    await let_time_pass(9_000)
     assert not working.done()
-    await let_time_pass(1)
-    with pytest.raises(OutOfTime, match="no end within 10 s of work"):
+    await let_time_pass(1_000)
+    with pytest.raises(OutOfTime, match="no end within 10000 s of work"):
         await working
 
 

@@ -90,7 +90,8 @@ async def test_tc_059_fresh_submissions_are_read_at_once(env: WorkerEnv) -> None
     assert probe.max_reads_in_flight == counts.read == MANY
 
 
-async def test_tc_059_a_fresh_read_is_past_every_cache_and_counts_what_is_not_there(env: WorkerEnv) -> None:
+@pytest.mark.parametrize("state", ['{"state": "NO_SUCH_STATE"}', '{"state": []}', '{"state": {}}', "[]"])
+async def test_tc_059_a_fresh_read_is_past_every_cache_and_counts_what_is_not_there(env: WorkerEnv, state: str) -> None:
     [moved, broken] = await make_many(env, 2)
     await get_submissions_fresh(env, [moved])
     await writers.run(
@@ -98,7 +99,7 @@ async def test_tc_059_a_fresh_read_is_past_every_cache_and_counts_what_is_not_th
         submission_key(moved),
         {"id": moved, "state": State.ON_HOLD, "updatedAt": "2026-01-01T00:00:00Z"},
     )
-    await writers.run(damage, env, broken, '{"state": "NO_SUCH_STATE"}')
+    await writers.run(damage, env, broken, state)
 
     found, counts = await get_submissions_fresh(env, [broken, new_submission_id(), moved])
 

@@ -6,6 +6,7 @@ import base64
 import binascii
 import hashlib
 import json
+import logging
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -16,6 +17,8 @@ from vskill.kv.errors import InvalidCursor, InvalidKey
 from vskill.kv.models import AbstractKVEntry
 from vskill.kv.reader import CHUNK_SIZE, READ_FAILURES, read_chunk
 from vskill.kv.statements import statements
+
+logger = logging.getLogger(__name__)
 
 MAX_PAGE: Final = 1000
 
@@ -170,7 +173,9 @@ def list_names(
     try:
         names = [name for (name,) in page.select('"key"', limit + 1, live=live)]
     except READ_FAILURES:
-        keys, _unreadable, complete = page.rescue(limit)
+        keys, unreadable, complete = page.rescue(limit)
+        if unreadable:
+            logger.error("%d keys of %r are no UTF-8 and cannot be read", unreadable, namespace)
         return [key.name for key in keys], complete
     return names[:limit], len(names) <= limit
 

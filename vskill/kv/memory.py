@@ -141,10 +141,16 @@ class MemoryNamespace:
             cursor = listed.cursor
 
     async def scan(self, prefix: str = "", *, window: int = MAX_PAGE) -> AsyncIterator[Sequence[Outcome]]:
-        """Yield the outcome of every key that starts with ``prefix``."""
-        outcomes = [outcome async for outcome in self.get_many(self.list_all(prefix), window=window)]
-        for start in range(0, len(outcomes), window):
-            yield outcomes[start : start + window]
+        """Yield the outcome of every key that starts with ``prefix`` and has not expired."""
+        outcomes: list[Outcome] = []
+        async for outcome in self.get_many(self.list_all(prefix)):
+            if outcome.status is not Status.EXPIRED:
+                outcomes.append(outcome)
+            if len(outcomes) >= window:
+                yield outcomes
+                outcomes = []
+        if outcomes:
+            yield outcomes
 
     async def purge_expired(self) -> int:
         """Delete every entry that has expired and return how many there were."""

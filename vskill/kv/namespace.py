@@ -9,6 +9,7 @@ from concurrent.futures import Future
 from contextlib import aclosing
 from datetime import datetime, timedelta
 from itertools import islice
+from time import monotonic
 from typing import Any, Final
 
 from django.conf import settings
@@ -27,6 +28,8 @@ from vskill.kv.whole_chunks import Neighbours
 from vskill.worker_context import refuse_closed_scope
 
 DEFAULT_WINDOW: Final = 2000
+# Seconds that a stream may keep the event loop for itself.
+LONGEST_TURN: Final = 0.05
 
 
 class KVNamespace:
@@ -96,7 +99,8 @@ class KVNamespace:
         listing = list_after(None)
         try:
             while True:
-                names, complete = await asyncio.wrap_future(listing)
+                async with asyncio.timeout(settings.KV_READ_TIMEOUT):
+                    names, complete = await asyncio.wrap_future(listing)
                 if not complete:
                     # While these are being read, so that nobody waits for it.
                     listing = list_after(names[-1])
@@ -116,6 +120,7 @@ class KVNamespace:
         started: deque[tuple[list[str], Future[dict[str, Outcome]]]] = deque()
         neighbours = Neighbours()
         ended = False
+        turn_over_at = monotonic() + LONGEST_TURN
         try:
             async with aclosing(chunks):
                 while True:
@@ -132,6 +137,10 @@ class KVNamespace:
                     outcomes = await _settled(*started[0], seconds)
                     probe.end_reads(len(started.popleft()[0]))
                     yield outcomes
+                    if monotonic() > turn_over_at:
+                        # Chunks that are ready are not waited for; others of the loop wait for a turn all the same.
+                        await asyncio.sleep(0)
+                        turn_over_at = monotonic() + LONGEST_TURN
         finally:
             for chunk, reading in started:
                 reading.cancel()

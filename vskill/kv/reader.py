@@ -167,7 +167,7 @@ def read_chunk(
     """Return the outcome of each of at most ``CHUNK_SIZE`` keys, read now, on the connection of this thread.
 
     Never raises for a row: one that cannot be read is ``UNREADABLE``, with the database's reason in ``detail``.
-    ``given_up`` is asked before each select; once it says so, what is left is ``TIMED_OUT``. ``neighbours`` is shared
+    ``given_up`` is asked before each attempt; once it says so, what is left is ``TIMED_OUT``. ``neighbours`` is shared
     by the chunks of one stream; keys that have nothing to do with one another have none.
     """
     chunk = _ChunkReader(model, alias, namespace, len(keys), given_up, neighbours or Neighbours(expected=False))

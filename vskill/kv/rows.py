@@ -14,8 +14,7 @@ def with_rows(vendor: str, types: Sequence[str], rows: Sequence[Sequence[Any]]) 
     """Return the WITH of a table ``v`` that has ``rows``, with columns column1, column2 and so on, and its parameters.
 
     ``types`` are the types of the columns in the words of PostgreSQL, which SQLite does without. PostgreSQL gets one
-    parameter: its driver takes longer to look through a statement of many places than the server does to run it, and
-    the text of this one is the same for any number of rows, so that it is prepared once.
+    parameter: its driver takes longer to look through a statement of many places than the server does to run it.
     """
     names = [f"column{position}" for position in range(1, len(types) + 1)]
     if vendor == "postgresql":

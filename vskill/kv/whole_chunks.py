@@ -5,7 +5,8 @@ Here SQLite puts the chunk together by itself, beside the interpreter, and hands
 it anyway, and finds neighbours faster than single keys: as long as the keys of a stream are neighbours, it is asked for
 ranges.
 
-Whatever does not go well here is read again in the plain way, which knows what to do about it.
+What cannot be told apart here is read again in the plain way; a select that fails is halved by the reader, down to
+chunks that are so small that they are read in the plain way.
 """
 
 from __future__ import annotations
@@ -72,10 +73,15 @@ def _decode_together(described: str, values: str | None) -> list[Outcome] | None
     outcomes: list[Outcome] = []
     end = 0
     with decoding:
-        for key, version, length, metadata, expired, is_text in decode(described):
+        try:
+            entries = decode(described)
+        except ValueError:
+            # SQLite writes a number of a damaged row as JSON does not.
+            return None
+        for key, version, length, metadata, expired, is_text in entries:
             if not is_text:
                 return None
             start, end = end, end + length
             outcomes.append(decode_row((key, text[start:end], version, metadata, expired)))
-    # Texts with a NUL are longer than SQLite says.
-    return outcomes if end == len(text) else None
+    # A text with a NUL is longer than SQLite says; two that are no UTF-8 may be shorter as neighbours than alone.
+    return outcomes if end == len(text) and "\0" not in text else None

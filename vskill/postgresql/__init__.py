@@ -1,1 +1,1 @@
-"""Django's PostgreSQL backend with a pool that gives out no dead connection: the ``ENGINE`` of settings."""
+"""Django's PostgreSQL backend with a pool that gives out no connection that its server has ended: the ``ENGINE``."""

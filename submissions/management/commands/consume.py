@@ -31,8 +31,8 @@ class Command(EnvironmentCommand):
     all_by_default: ClassVar[bool] = True
     help = (
         "Take submissions from the queue and verify them. Several of these may run. SIGTERM or Ctrl-C: take nothing "
-        "new, finish or give back what is in work, and exit 0. A second signal exits at once, and the leases bring "
-        "the work back."
+        "new, finish or give back what is in work, and exit 0. A second signal exits at once, and the work comes back "
+        "by itself."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:

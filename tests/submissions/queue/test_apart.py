@@ -14,6 +14,7 @@ from pytest_django import Settings
 
 from submissions.models import QueueMessage
 from submissions.queue.apart import consume_last_chances, run_apart
+from submissions.queue.base import Message
 from submissions.queue.consumer import Consumer, ConsumerOptions
 from submissions.queue.database import get_queue
 from tests.submissions.queue.consumers import Recorder
@@ -91,6 +92,49 @@ async def test_an_order_to_stop_reaches_it(env: WorkerEnv) -> None:
 
     await Consumer([env], {}, options(apart)).run(stop)
     assert told.is_set()
+
+
+async def test_once_waits_for_the_last_chance_that_it_left_to_the_other_process(env: WorkerEnv) -> None:
+    await in_thread(send)(env, "killer")
+    await QueueMessage.objects.aupdate(crashes=2)
+    ended = asyncio.Event()
+
+    async def apart(_env: WorkerEnv) -> None:
+        await QueueMessage.objects.all().adelete()
+        ended.set()
+
+    once = ConsumerOptions(3, 10, "test", once=True, apart=apart)
+    await Consumer([env], {}, once).run(asyncio.Event())
+    assert ended.is_set()
+
+
+async def test_it_is_given_its_time_to_stop_beside_the_batches_and_not_before_them(
+    env: WorkerEnv, settings: Settings
+) -> None:
+    settings.QUEUE_SHUTDOWN_GRACE = 0.05
+    await in_thread(send)(env, "killer")
+    await QueueMessage.objects.aupdate(crashes=2)
+    await in_thread(send)(env, "long")
+    stop, at_work, given_back = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def apart(_env: WorkerEnv) -> None:
+        await at_work.wait()
+        stop.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await given_back.wait()
+
+    async def work(_message: Message) -> None:
+        at_work.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            given_back.set()
+
+    async with asyncio.timeout(60):
+        await Consumer([env], Recorder(work).handlers, options(apart)).run(stop)
+    assert given_back.is_set()
 
 
 async def test_a_process_that_is_told_to_stop_is_waited_for(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from pytest_django import Settings
 from submissions.models import QueueMessage
 from submissions.queue.base import Message, MessageBatch
 from submissions.queue.consumer import Handler, backoff, handle_submission_queue
-from submissions.queue.database import get_queue
+from submissions.queue.database import DatabaseQueue, get_queue
 from submissions.queue.pause import pause, resume
 from tests.submissions.queue.consumers import Recorder, consumer, drained
 from tests.submissions.queue.messages import KIND, let_leases_end, receive, row, send
@@ -168,6 +168,23 @@ class TestPausing:
         status = await get_queue(env).status(env.name)
         assert (status.waiting, status.leased) == (2, 0)
         assert (await in_thread(row)(env, "one")).crashes == 0
+
+    async def test_what_cannot_be_given_back_is_not_said_to_be(
+        self, env: WorkerEnv, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        await in_thread(send)(env, "one", "two")
+        batch = await receive(env)
+        await in_thread(pause)(env, who="operator", why="a new disk")
+        release = type(get_queue(env)).release
+
+        async def refuse_one(queue: DatabaseQueue, message: Message) -> bool:
+            if message.subject == "one":
+                raise OSError("the disk is full")
+            return await release(queue, message)
+
+        monkeypatch.setattr(DatabaseQueue, "release", refuse_one)
+        report = await handle_submission_queue(batch, env, handlers={})
+        assert report.ends == {"given back": 1, "unsettled": 1}
 
     async def test_what_was_parked_for_its_crashes_is_handed_to_a_person_during_a_pause_too(
         self, env: WorkerEnv

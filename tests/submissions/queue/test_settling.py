@@ -71,12 +71,14 @@ async def stopped_while_it_settles(
     await in_thread(send)(env, "one")
     message = await receive_one(env)
     writers.submit(busy.wait)
-    recorder, queue = Recorder(work), Announcing(env)
-    working = asyncio.create_task(work_on(message, queue, recorder.handlers, LeaseKeeper(), monotonic()))
-    await queue.writes.wait()
-    working.cancel()
-    await asyncio.sleep(0)
-    busy.set()
+    try:
+        recorder, queue = Recorder(work), Announcing(env)
+        working = asyncio.create_task(work_on(message, queue, recorder.handlers, LeaseKeeper(), monotonic()))
+        await queue.writes.wait()
+        working.cancel()
+        await asyncio.sleep(0)
+    finally:
+        busy.set()
     with pytest.raises(asyncio.CancelledError):
         await working
     return recorder
