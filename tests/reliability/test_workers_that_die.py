@@ -65,7 +65,8 @@ def test_what_a_killed_worker_held_is_taken_over_at_once_on_its_own_machine(tmp_
         until(partial(holds_all, one, other))
         took = time.monotonic() - at
         other.killed()
-    record("kill with 30 messages in flight, beside the next consumer", f"all claimed again {took:.1f} s later (lease 300 s)")
+    case = "kill with 30 messages in flight, beside the next consumer"
+    record(case, f"all claimed again {took:.1f} s later (lease 300 s)")
 
 
 def test_a_message_of_ten_leases_length_runs_once(tmp_path: Path, record: Record) -> None:
