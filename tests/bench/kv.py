@@ -206,11 +206,9 @@ class Bench:
         asyncio.run(get_many(self.namespace, keys))
         computing = time.process_time() - started
         title = "10,000 keys with 5 ms added: chunks at once against one by one"
-        # The interpreter runs one thread at a time: no overlap of delays can be faster than what it has to compute.
         return [
             at_least(self.area, title, ratio(one_by_one, at_once), 3),
             Row(self.area, "  its computing alone, without any delay", computing * 1000, "ms of CPU"),
-            Row(self.area, "  so the most that one interpreter could reach", median(one_by_one) / computing, "x"),
         ]
 
     def listing(self) -> list[Row]:
