@@ -10,7 +10,6 @@ from pathlib import Path
 import environ
 
 from vskill import __version__
-from vskill.postgresql.pool import RECONNECT_SECONDS, connect_again
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.Env()
@@ -153,6 +152,9 @@ def _database(url: str) -> dict[str, object]:
         # A file and not memory: threads and processes of the tests share it as they do in operation.
         database["TEST"] = {"NAME": str(DATA_DIR / "test.sqlite3")}
     elif database["ENGINE"] == "django.db.backends.postgresql":
+        # The driver takes longer to load than the rest of a command on SQLite.
+        from vskill.postgresql.pool import RECONNECT_SECONDS, connect_again  # noqa: PLC0415 - for this database alone
+
         database["ENGINE"] = "vskill.postgresql"
         database["OPTIONS"] = {
             "pool": {

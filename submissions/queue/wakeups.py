@@ -14,7 +14,6 @@ import sqlite3
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-import psycopg
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
@@ -41,6 +40,8 @@ async def watch(alias: str, news: asyncio.Event) -> NoReturn:
 
 async def _listen(connection: BaseDatabaseWrapper, news: asyncio.Event) -> None:
     """Set ``news`` at each notice, until the connection ends."""
+    import psycopg  # noqa: PLC0415 - loaded for its own database alone
+
     parameters: dict[str, Any] = connection.get_connection_params()
     # Django's own classes are for connections that are not asynchronous.
     for name in ("cursor_factory", "context"):
