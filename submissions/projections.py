@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from marketplace.models import SkillEntry
+from submissions.holding import hold, is_decided
 from submissions.models import SUBMISSION_PREFIX, SubmissionEntry
 from submissions.records import is_submission
 from submissions.states import State
@@ -151,15 +152,9 @@ def _salvage_submission(env: WorkerEnv, damage: Damage) -> str:
             actor=ACTOR,
             trigger=ACTOR,
         )
-    elif submission.state in (State.AUTO_APPROVED, State.VENDOR_APPROVED):
-        transition(
-            env,
-            submission,
-            State.ON_HOLD,
-            reason="its entry was damaged; what approved it is lost",
-            actor=ACTOR,
-            trigger=ACTOR,
-        )
+    elif is_decided(submission):
+        reason = "its entry was damaged; what approved it is lost"
+        hold(env, submission, reason=reason, actor=ACTOR, trigger=ACTOR)
     elif submission.state is State.RECEIVED:
         repeat(env, submission, reason="its entry was damaged and was written anew", actor=ACTOR, trigger=ACTOR)
     return ""

@@ -14,6 +14,7 @@ from submissions.models import QueueMessage
 from submissions.queue.pause import PAUSE_KEY
 from vskill.kv.models import KVEntry
 from vskill.kv.rows import among_rows
+from vskill.kv.statements import statements
 
 # How many seconds of waiting one step of priority is worth: a message of priority 10 goes before one of priority 0
 # that has waited up to ten minutes longer, and none waits for ever.
@@ -107,7 +108,7 @@ class QueueStatements:
         # Within the statement, so that nothing is claimed after a pause, and nobody has to ask for it by itself.
         paused = (
             f"SELECT 1 FROM {KVEntry._meta.db_table} WHERE namespace = %s AND key = '{PAUSE_KEY}' "  # noqa: S608 - as above
-            f"AND (expires_at IS NULL OR expires_at > {self.now})"
+            f"AND {statements(KVEntry, self.vendor).live}"
         )
         return (
             f"environment = %s AND parked_at IS NULL AND available_at <= {self.now} "

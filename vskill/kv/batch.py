@@ -66,5 +66,5 @@ def _statement(wording: Statements, columns: Sequence[str]) -> str:
     return (
         f'UPDATE "{wording.model._meta.db_table}" SET {", ".join(changed)}, "version" = "version" + 1 '  # noqa: S608 - names of our own models, no input
         f'FROM v WHERE "namespace" = %s AND {same_key} AND "version" = v.column2 '
-        f'AND ("expires_at" IS NULL OR "expires_at" > {wording.now}) RETURNING "key"'
+        f'AND {wording.live} RETURNING "key"'
     )

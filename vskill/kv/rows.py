@@ -28,21 +28,19 @@ def with_rows(vendor: str, types: Sequence[str], rows: Sequence[Sequence[Any]]) 
 
 
 def same_as_first(vendor: str, column: str) -> str:
-    """Return the condition that ``column`` is the first one of a row of ``v``.
-
-    PostgreSQL is told twice: it takes ``v`` for long, and would read a table of some thousand rows whole to join it.
-    """
-    joined = f"{column} = v.column1"
-    if vendor == "postgresql":
-        return f"{joined} AND {column} = ANY(ARRAY(SELECT column1 FROM v))"  # noqa: S608 - a column of ours
-    return joined
+    """Return the condition that ``column`` is the first one of a row of ``v``."""
+    return _found_by_first(vendor, column, f"{column} = v.column1")
 
 
 def among_rows(vendor: str, first: str, second: str) -> str:
     """Return the condition that two columns are the first two of a row of ``v``."""
-    condition = f"({first}, {second}) IN (SELECT column1, column2 FROM v)"  # noqa: S608 - columns of ours
+    return _found_by_first(vendor, first, f"({first}, {second}) IN (SELECT column1, column2 FROM v)")  # noqa: S608 - columns of ours
+
+
+def _found_by_first(vendor: str, column: str, condition: str) -> str:
+    # PostgreSQL is told twice: it takes v for long, and would read a table of some thousand rows whole to join it.
     if vendor == "postgresql":
-        return f"{condition} AND {first} = ANY(ARRAY(SELECT column1 FROM v))"  # noqa: S608 - a column of ours
+        return f"{condition} AND {column} = ANY(ARRAY(SELECT column1 FROM v))"  # noqa: S608 - a column of ours
     return condition
 
 

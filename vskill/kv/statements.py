@@ -44,25 +44,25 @@ class Statements:
         return f'"expires_at" IS NOT NULL AND "expires_at" <= {_NOW[self.vendor]}'
 
     @cached_property
-    def _live(self) -> str:
+    def live(self) -> str:
+        """Return the condition that an entry has not expired."""
         return f'("expires_at" IS NULL OR "expires_at" > {_NOW[self.vendor]})'
+
+    @cached_property
+    def _read(self) -> str:
+        columns = f'"key", "value", "version", "metadata", ({self._expired})'
+        return f'SELECT {columns} FROM {self._table} WHERE "namespace" = %s'  # noqa: S608 - names of our own models, no input
 
     @cached_property
     def read_keys(self) -> str:
         """Select key, value, version, metadata and whether it has expired; parameters: namespace, ``keys``."""
-        return (
-            f'SELECT "key", "value", "version", "metadata", ({self._expired}) FROM {self._table} '  # noqa: S608 - names of our own models, no input
-            f'WHERE "namespace" = %s AND {_KEY_AMONG[self.vendor]}'
-        )
+        return f"{self._read} AND {_KEY_AMONG[self.vendor]}"
 
     @cached_property
     def read_range(self) -> str:
         """Select what ``read_keys`` does of all that lies between two keys, both included; parameters: namespace, the
         keys, the limit."""
-        return (
-            f'SELECT "key", "value", "version", "metadata", ({self._expired}) FROM {self._table} '  # noqa: S608 - as above
-            'WHERE "namespace" = %s AND "key" >= %s AND "key" <= %s LIMIT %s'
-        )
+        return f'{self._read} AND "key" >= %s AND "key" <= %s LIMIT %s'
 
     @cached_property
     def read_keys_together(self) -> str:
@@ -86,7 +86,7 @@ class Statements:
         """
         start = '"key" > %s' if after else '"key" >= %s'
         until = ' AND "key" < %s' if end else ""
-        alive = f" AND {self._live}" if live else ""
+        alive = f" AND {self.live}" if live else ""
         return (
             f'SELECT {columns} FROM {self._table} WHERE "namespace" = %s AND {start}{until}{alive} '  # noqa: S608 - as above
             'ORDER BY "key" LIMIT %s'
@@ -100,7 +100,7 @@ class Statements:
         columns = ", ".join(f'"{column}" = {sql}' for column, sql in changed.items())
         return (
             f'UPDATE {self._table} SET {columns}, "version" = "version" + 1 '  # noqa: S608 - as above
-            f'WHERE "namespace" = %s AND "key" = %s AND "version" = %s AND {self._live}'
+            f'WHERE "namespace" = %s AND "key" = %s AND "version" = %s AND {self.live}'
         )
 
     def upsert(self, inserted: Mapping[str, str], changed: Sequence[str], *, only_expired: bool) -> str:
