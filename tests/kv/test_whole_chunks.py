@@ -50,8 +50,11 @@ async def many(namespace: KVNamespace, keys: list[str]) -> list[Outcome]:
     return [outcome async for outcome in namespace.get_many(keys)]
 
 
-async def one_by_one(namespace: KVNamespace, keys: list[str]) -> list[Outcome]:
-    return [await writers.run(namespace.get_sync, key) for key in keys]
+async def read_alike(namespace: KVNamespace, keys: list[str]) -> list[Outcome]:
+    """Return what a stream reads, having seen that key by key it is the same."""
+    read = await many(namespace, keys)
+    assert read == [await writers.run(namespace.get_sync, key) for key in keys]
+    return read
 
 
 async def test_a_chunk_of_everything_is_what_single_reads_are(namespace: KVNamespace) -> None:
@@ -68,8 +71,7 @@ async def test_a_chunk_of_everything_is_what_single_reads_are(namespace: KVNames
         KVEntry.objects.using("default").filter(key=keys[14]).write_row(metadata="[]")
 
     await writers.run(write)
-    read = await many(namespace, keys)
-    assert read == await one_by_one(namespace, keys)
+    read = await read_alike(namespace, keys)
     statuses = [outcome.status for outcome in read[7:15]]
     malformed = Status.MALFORMED
     assert statuses == [
@@ -88,8 +90,7 @@ async def test_what_is_no_plain_text_costs_no_other_row(namespace: KVNamespace) 
         overwrite(keys[5], "value", "'\"a' || char(0) || 'b\"'")
 
     await writers.run(write)
-    read = await many(namespace, keys)
-    assert read == await one_by_one(namespace, keys)
+    read = await read_alike(namespace, keys)
     assert [outcome.key for outcome in read if not outcome.found] == keys[3:6]
 
 
@@ -107,8 +108,7 @@ async def test_damage_that_hides_damage_gives_no_row_the_value_of_another(namesp
         overwrite(keys[30], "value", "'1' || char(0)")
 
     await writers.run(write)
-    read = await many(namespace, keys)
-    assert read == await one_by_one(namespace, keys)
+    read = await read_alike(namespace, keys)
     assert [outcome.status for outcome in (read[10], read[11], read[30])] == [
         Status.UNREADABLE, Status.UNREADABLE, Status.MALFORMED,
     ]  # fmt: skip

@@ -18,6 +18,7 @@ from submissions.queue.database import get_queue
 from submissions.recovery import Result, put_back, recover_one, recover_stuck
 from submissions.states import FINAL_STATES, State
 from submissions.store import (
+    Submission,
     get_stuck_submissions,
     history,
     read_submission,
@@ -112,13 +113,19 @@ async def test_a_count_that_cannot_be_read_is_taken_as_used_up(env: WorkerEnv) -
     assert results(await recover_stuck(env)) == {made.id: Result.HELD}
 
 
+async def given_up_by_the_queue(env: WorkerEnv, state: State) -> Submission:
+    """Make a submission whose message is parked, while nobody was told."""
+    made = await in_thread(make_submission)(env, state, age=LONG_AGO, message=True)
+    [message] = (await get_queue(env).receive(env.name, 1, worker="test")).messages
+    await get_queue(env).park(message, "its worker did not come back 3 times")
+    return made
+
+
 @pytest.mark.parametrize("state", sorted(set(State) - FINAL_STATES))
 async def test_what_the_queue_gave_up_is_held_with_the_queues_reason_though_nobody_was_told(
     env: WorkerEnv, state: State
 ) -> None:
-    made = await in_thread(make_submission)(env, state, age=LONG_AGO, message=True)
-    [message] = (await get_queue(env).receive(env.name, 1, worker="test")).messages
-    await get_queue(env).park(message, "its worker did not come back 3 times")
+    made = await given_up_by_the_queue(env, state)
 
     assert results(await recover_stuck(env)) == {made.id: Result.HELD}
 
@@ -137,9 +144,7 @@ async def test_what_the_queue_gave_up_is_held_with_the_queues_reason_though_nobo
 async def test_what_has_ended_before_the_queue_gave_up_its_message_is_left_as_it_is(
     env: WorkerEnv, state: State
 ) -> None:
-    made = await in_thread(make_submission)(env, state, age=LONG_AGO, message=True)
-    [message] = (await get_queue(env).receive(env.name, 1, worker="test")).messages
-    await get_queue(env).park(message, "its worker did not come back 3 times")
+    made = await given_up_by_the_queue(env, state)
 
     assert results(await recover_stuck(env)) == {}
     assert (await in_thread(read_submission)(env, made.id)).version == made.version

@@ -114,13 +114,18 @@ def test_no_page_takes_a_database_that_is_away_for_something_else(
     assert client.get(address).status_code == 503
 
 
+async def answers(client: Client, async_client: AsyncClient, address: str) -> tuple[Any, Any]:
+    """Return what visitors get from an address, below WSGI and below ASGI."""
+    client.raise_request_exception = async_client.raise_request_exception = False
+    return await sync_to_async(client.get)(address), await async_client.get(address)
+
+
 @pytest.mark.urls(__name__)
 @pytest.mark.parametrize("address", ["/remember", "/aremember"])
 async def test_a_session_that_cannot_be_saved_is_a_database_that_is_away(
     away: WorkerEnv, client: Client, async_client: AsyncClient, address: str
 ) -> None:
-    client.raise_request_exception = async_client.raise_request_exception = False
-    for response in (await sync_to_async(client.get)(address), await async_client.get(address)):
+    for response in await answers(client, async_client, address):
         assert response.status_code == 503
         assert response["Retry-After"] == "10"
         assert response["Content-Type"].startswith("text/html")
@@ -133,8 +138,7 @@ async def test_a_session_that_cannot_be_saved_is_a_database_that_is_away(
 async def test_the_api_says_of_such_a_session_the_same_in_its_own_words(
     away: WorkerEnv, client: Client, async_client: AsyncClient, address: str
 ) -> None:
-    client.raise_request_exception = async_client.raise_request_exception = False
-    for response in (await sync_to_async(client.get)(address), await async_client.get(address)):
+    for response in await answers(client, async_client, address):
         assert response.status_code == 503
         assert response["Retry-After"] == "10"
         assert response.json()["error"] == "database_unavailable"
@@ -143,10 +147,9 @@ async def test_the_api_says_of_such_a_session_the_same_in_its_own_words(
 async def test_a_page_of_the_admin_says_so_to_whoever_is_logged_in(
     away: WorkerEnv, client: Client, async_client: AsyncClient
 ) -> None:
-    client.raise_request_exception = async_client.raise_request_exception = False
     for asked in (client, async_client):
         asked.cookies["sessionid"] = "0123456789abcdef0123456789abcdef"
-    for response in (await sync_to_async(client.get)("/admin/"), await async_client.get("/admin/")):
+    for response in await answers(client, async_client, "/admin/"):
         assert response.status_code == 503
         # Whoever was logged in still is, once the database is back.
         assert "sessionid" not in response.cookies

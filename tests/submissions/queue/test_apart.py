@@ -29,12 +29,17 @@ def options(apart: Callable[[WorkerEnv], Awaitable[None]]) -> ConsumerOptions:
     return ConsumerOptions(3, 10, "test", drain=True, apart=apart)
 
 
+async def last_chance(env: WorkerEnv, *subjects: str) -> None:
+    """Send messages that one more crash would park."""
+    await in_thread(send)(env, *subjects)
+    await QueueMessage.objects.filter(subject__in=subjects).aupdate(crashes=2)
+
+
 async def test_a_last_chance_is_left_to_the_other_process_and_drain_waits_for_it(
     env: WorkerEnv, settings: Settings
 ) -> None:
     settings.QUEUE_POLL_INTERVAL = 0.01
-    await in_thread(send)(env, "killer")
-    await QueueMessage.objects.aupdate(crashes=2)
+    await last_chance(env, "killer")
     await in_thread(send)(env, "fresh")
     here, there = Recorder(), Recorder()
 
@@ -49,8 +54,7 @@ async def test_a_last_chance_is_left_to_the_other_process_and_drain_waits_for_it
 
 
 async def test_only_last_chances_are_taken_there_one_after_another(env: WorkerEnv) -> None:
-    await in_thread(send)(env, "killer one", "killer two")
-    await QueueMessage.objects.aupdate(crashes=2)
+    await last_chance(env, "killer one", "killer two")
     await in_thread(send)(env, "fresh")
     recorder = Recorder()
     alone = ConsumerOptions(1, 1, "apart", last_chances=True)
@@ -63,8 +67,7 @@ async def test_it_is_started_again_when_it_could_not_work(
     env: WorkerEnv, settings: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:
     settings.QUEUE_POLL_INTERVAL = 0.01
-    await in_thread(send)(env, "killer")
-    await QueueMessage.objects.aupdate(crashes=2)
+    await last_chance(env, "killer")
     started: list[str] = []
 
     async def apart(one: WorkerEnv) -> None:
@@ -79,8 +82,7 @@ async def test_it_is_started_again_when_it_could_not_work(
 
 
 async def test_an_order_to_stop_reaches_it(env: WorkerEnv) -> None:
-    await in_thread(send)(env, "killer")
-    await QueueMessage.objects.aupdate(crashes=2)
+    await last_chance(env, "killer")
     stop, told = asyncio.Event(), asyncio.Event()
 
     async def apart(_env: WorkerEnv) -> None:
@@ -95,8 +97,7 @@ async def test_an_order_to_stop_reaches_it(env: WorkerEnv) -> None:
 
 
 async def test_once_waits_for_the_last_chance_that_it_left_to_the_other_process(env: WorkerEnv) -> None:
-    await in_thread(send)(env, "killer")
-    await QueueMessage.objects.aupdate(crashes=2)
+    await last_chance(env, "killer")
     ended = asyncio.Event()
 
     async def apart(_env: WorkerEnv) -> None:
@@ -112,8 +113,7 @@ async def test_it_is_given_its_time_to_stop_beside_the_batches_and_not_before_th
     env: WorkerEnv, settings: Settings
 ) -> None:
     settings.QUEUE_SHUTDOWN_GRACE = 0.05
-    await in_thread(send)(env, "killer")
-    await QueueMessage.objects.aupdate(crashes=2)
+    await last_chance(env, "killer")
     await in_thread(send)(env, "long")
     stop, at_work, given_back = asyncio.Event(), asyncio.Event(), asyncio.Event()
 

@@ -118,37 +118,35 @@ class Unwilling(DatabaseQueue):
         raise OperationalError("the database has gone")
 
 
-async def test_what_cannot_be_given_back_is_named(env: WorkerEnv, caplog: pytest.LogCaptureFixture) -> None:
+async def stopped_at_work(env: WorkerEnv, go_on: Callable[[], Awaitable[None]]) -> Message:
+    """Cancel the work on a message once it has begun, on an unwilling queue, and return the message."""
     await in_thread(send)(env, "one")
     message, begun = await receive_one(env), asyncio.Event()
 
-    async def never(_message: Message) -> None:
+    async def begin(_message: Message) -> None:
         begun.set()
-        await asyncio.Event().wait()
+        await go_on()
 
-    work = work_on(message, Unwilling(env.database), Recorder(never).handlers, LeaseKeeper(), monotonic())
+    work = work_on(message, Unwilling(env.database), Recorder(begin).handlers, LeaseKeeper(), monotonic())
     working = asyncio.create_task(work)
     await begun.wait()
     working.cancel()
     with pytest.raises(asyncio.CancelledError):
         await working
+    return message
 
+
+async def test_what_cannot_be_given_back_is_named(env: WorkerEnv, caplog: pytest.LogCaptureFixture) -> None:
+    async def never() -> None:
+        await asyncio.Event().wait()
+
+    message = await stopped_at_work(env, never)
     assert f"message {message.id} comes back as that of a worker that died: the database has gone" in caplog.text
 
 
 async def test_what_cannot_be_settled_any_more_is_named(env: WorkerEnv, caplog: pytest.LogCaptureFixture) -> None:
-    await in_thread(send)(env, "one")
-    message, begun = await receive_one(env), asyncio.Event()
-
-    async def break_down(_message: Message) -> None:
-        begun.set()
+    async def break_down() -> None:
         raise OSError("the disk is full")
 
-    work = work_on(message, Unwilling(env.database), Recorder(break_down).handlers, LeaseKeeper(), monotonic())
-    working = asyncio.create_task(work)
-    await begun.wait()
-    working.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await working
-
+    message = await stopped_at_work(env, break_down)
     assert f"message {message.id} was not settled and comes back after its lease: the database has gone" in caplog.text
