@@ -134,7 +134,10 @@ def transition_many(env: WorkerEnv, steps: Sequence[Step]) -> list[Submission | 
         SubmissionEntry,
         env.database,
         env.name,
-        [Change(submission_key(one.id), one.value, one.version - 1) for one in moved],
+        [
+            Change(submission_key(one.id), one.value, one.version - 1, step.submission.value)
+            for step, one in zip(steps, moved, strict=True)
+        ],
     )
     rows = [
         (one.id, one.version, step.submission.state, step.following, step.reason, step.actor, step.trigger)

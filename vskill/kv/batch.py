@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 from django.db import connections, models
 
@@ -16,13 +16,21 @@ from vskill.kv.statements import Statements, statements
 from vskill.kv.writer import projection
 
 
+_UNKNOWN: Final = object()
+
+
 @dataclass(frozen=True)
 class Change:
-    """A value that takes the place of the one at ``expect_version``, which has to be there."""
+    """A value that takes the place of the one at ``expect_version``, which has to be there.
+
+    ``before`` is the value at that version, for a caller that has it: what both project alike is not written again, and
+    the indexes over it are left alone.
+    """
 
     key: str
     value: Any
     expect_version: int
+    before: Any = _UNKNOWN
 
 
 def update_many(model: type[AbstractKVEntry], alias: str, namespace: str, changes: Sequence[Change]) -> list[bool]:
@@ -34,29 +42,50 @@ def update_many(model: type[AbstractKVEntry], alias: str, namespace: str, change
     if not changes:
         return []
     wording = statements(model, connections[alias].vendor)
-    columns = model.projected_columns
-    texts = [isinstance(model._meta.get_field(column), models.CharField) for column in columns]
-    rows = []
+    written = []
     for change in changes:
         text = encode(change.value)
-        projected = projection(model, text)
-        row = [check_key(change.key), change.expect_version, text]
-        row += [
+        written.append((check_key(change.key), change.expect_version, text, projection(model, text)))
+    columns = _changed_columns(model, changes, [projected for *_, projected in written])
+    texts = [isinstance(model._meta.get_field(column), models.CharField) for column in columns]
+    rows = [
+        [
+            *(key, version, text),
             # Every driver takes a text as it is; to be told so by the field costs more than the rest of this loop.
-            projected[column] if is_text else wording.column(column, projected[column], alias)
-            for column, is_text in zip(columns, texts, strict=True)
+            *(
+                projected[column] if is_text else wording.column(column, projected[column], alias)
+                for column, is_text in zip(columns, texts, strict=True)
+            ),
         ]
-        rows.append(row)
-    given, parameters = with_rows(wording.vendor, _types(model, alias), rows)
+        for key, version, text, projected in written
+    ]
+    given, parameters = with_rows(wording.vendor, _types(model, alias, columns), rows)
     with connections[alias].cursor() as cursor:
         cursor.execute(f"{given} {_statement(wording, columns)}", [*parameters, namespace])
-        written = {key for (key,) in cursor.fetchall()}
-    return [change.key in written for change in changes]
+        updated = {key for (key,) in cursor.fetchall()}
+    return [change.key in updated for change in changes]
+
+
+def _changed_columns(
+    model: type[AbstractKVEntry], changes: Sequence[Change], projections: Sequence[Mapping[str, Any]]
+) -> tuple[str, ...]:
+    """Return the projected columns that any of ``changes`` changes: the statement writes the same ones of all."""
+    left = list(model.projected_columns)
+    changed = set()
+    for change, after in zip(changes, projections, strict=True):
+        if not left:
+            break
+        if change.before is _UNKNOWN:
+            return model.projected_columns
+        before = model.project(change.before)
+        changed.update(column for column in left if before[column] != after[column])
+        left = [column for column in left if column not in changed]
+    return tuple(column for column in model.projected_columns if column in changed)
 
 
 @cache
-def _types(model: type[AbstractKVEntry], alias: str) -> list[str]:
-    return column_types(model, ("key", "version", "value", *model.projected_columns), alias)
+def _types(model: type[AbstractKVEntry], alias: str, columns: tuple[str, ...]) -> list[str]:
+    return column_types(model, ("key", "version", "value", *columns), alias)
 
 
 def _statement(wording: Statements, columns: Sequence[str]) -> str:
