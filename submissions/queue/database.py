@@ -100,12 +100,13 @@ class DatabaseQueue(Queue):
             return MessageBatch(environment)
         token = secrets.token_hex(16)
         allowed = settings.QUEUE_MAX_CRASHES
+        parks = last_chance or allowed < 2
+        lease = [token, settings.QUEUE_LEASE, worker[:100]]
+        if parks:
+            lease = [allowed, allowed, gone_too_often(), allowed, token, allowed, *lease[1:]]
         rows = self._execute(
-            self._sql.claim(last_chance=last_chance),
-            [
-                *(environment, environment, allowed, limit, allowed, allowed, gone_too_often(), allowed),
-                *(token, worker[:100], allowed, settings.QUEUE_LEASE, *filling),
-            ],
+            self._sql.claim(last_chance=last_chance, parks=parks),
+            [environment, environment, allowed, limit, *lease, *filling],
         )
         rows.sort(key=lambda row: (row[7], row[0]))
         messages = [

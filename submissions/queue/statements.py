@@ -122,26 +122,36 @@ class QueueStatements:
         """
         return f"SELECT 1 FROM {self.table} WHERE {self._ready} AND {_chance(last_chance)} LIMIT 1"  # noqa: S608 - as above
 
-    def claim(self, *, last_chance: bool) -> str:
-        """Lease the next messages, park those that had their last chance, and return them all.
+    def claim(self, *, last_chance: bool, parks: bool) -> str:
+        """Lease the next messages and return them; park those that had their last chance, and return them as well.
 
         Nothing while the queue is paused. With ``last_chance`` only messages that one more crash would park, without
-        it only others. Parameters: environment, twice, the crashes allowed, how many, the crashes allowed three times,
-        the reason of parking, the token, the worker, the crashes allowed, the lease in seconds, how many make a full
-        batch, and how far from the present, in seconds, the oldest of fewer has to lie.
+        it only others, among which none is to be parked as long as more than one crash is allowed; ``parks`` says
+        whether any may be. Parameters: environment, twice, the crashes allowed, how many; the token, the lease in
+        seconds, the worker, where it parks after the crashes allowed, twice, and the reason, and with the crashes
+        allowed before token and lease; how many make a full batch, and how far from the present, in seconds, the
+        oldest of fewer has to lie.
         """
-        parked = "leased_until IS NOT NULL AND crashes + 1 >= %s"
         lock = " FOR UPDATE SKIP LOCKED" if self.vendor == "postgresql" else ""
+        # A column that is named is written, and so is every index over it, whether or not its value is another.
+        parked = "leased_until IS NOT NULL AND crashes + 1 >= %s"
+        parking = (
+            f"parked_at = CASE WHEN {parked} THEN {self.now} END, "
+            f"last_error = CASE WHEN {parked} THEN %s ELSE last_error END, "
+        )
+
+        def unless_parked(otherwise: str, value: str) -> str:
+            return f"CASE WHEN {parked} THEN {value} ELSE {otherwise} END" if parks else otherwise
+
         return (
             f"WITH next AS MATERIALIZED (SELECT id, available_at FROM {self.table} WHERE {self._ready} "  # noqa: S608 - as above
             f"AND {_chance(last_chance)} "
             f"ORDER BY due_at, id LIMIT %s{lock}) "
             f"UPDATE {self.table} SET crashes = {_CRASHED}, "
-            f"parked_at = CASE WHEN {parked} THEN {self.now} END, "
-            f"last_error = CASE WHEN {parked} THEN %s ELSE last_error END, "
-            f"lease_token = CASE WHEN {parked} THEN '' ELSE %s END, "
-            f"leased_by = %s, "
-            f"leased_until = CASE WHEN {parked} THEN NULL ELSE {self.after('%s')} END "
+            f"{parking if parks else ''}"
+            f"lease_token = {unless_parked('%s', repr(''))}, "
+            f"leased_until = {unless_parked(self.after('%s'), 'NULL')}, "
+            f"leased_by = %s "
             "WHERE id IN (SELECT id FROM next) AND ((SELECT COUNT(*) FROM next) >= %s "
             f"OR (SELECT MIN(available_at) FROM next) <= {self.after('%s')}) "
             "RETURNING id, kind, subject, body, errors, crashes, lease_token, due_at"

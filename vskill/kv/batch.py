@@ -15,7 +15,6 @@ from vskill.kv.rows import column_types, same_as_first, with_rows
 from vskill.kv.statements import Statements, statements
 from vskill.kv.writer import projection
 
-
 _UNKNOWN: Final = object()
 
 
