@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
@@ -113,7 +113,8 @@ class Queue(ABC):
     ) -> MessageBatch:
         """Lease up to ``limit`` messages of one environment, higher priority first, then oldest.
 
-        Waiting raises a message as priority does, so that none waits for ever.
+        Waiting raises a message as priority does, so that none waits for ever. While the environment is paused there
+        is nothing.
 
         Fewer than ``full_batch`` are left alone until the oldest has waited for ``fill_wait``. A message that one
         more death of its worker would park is handed out only with ``last_chance``, and nothing else is then: whoever
@@ -125,7 +126,7 @@ class Queue(ABC):
         """Tell whether there is a message that only ``last_chance`` would receive."""
 
     @abstractmethod
-    async def acknowledge(self, message: Message) -> bool:
+    def acknowledge(self, message: Message) -> Awaitable[bool]:
         """Remove a message that is done; False where the lease was no longer held, and nothing was changed."""
 
     @abstractmethod

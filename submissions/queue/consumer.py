@@ -49,15 +49,16 @@ async def handle_submission_queue(
 ) -> BatchReport:
     """Handle one batch of one environment and report how each message ended.
 
-    While the queue is paused the batch is given back. Otherwise all of it runs inside ``run_with_worker_env``;
-    messages run concurrently and settle alone: done, retried, parked, or lost to another worker. Without a ``keeper``
-    the leases are renewed here. ``received_at`` is when the batch was asked for, by ``time.monotonic``.
+    All of it runs inside ``run_with_worker_env``; messages run concurrently and settle alone: done, retried, parked, or
+    lost to another worker. Without a ``keeper`` the leases are renewed here. ``received_at`` is when the batch was
+    asked for, by ``time.monotonic``; a batch that comes without it may have been received long ago, and is given back
+    while the queue is paused.
     """
-    started = monotonic() if received_at is None else received_at
     queue = get_queue(env)
-    if await get_pause(env) is not None:
+    if received_at is None and await get_pause(env) is not None:
         works = [given_back(message, queue) for message in batch.messages]
         return await run_with_worker_env(env, _settle_all, batch, handlers, works)
+    started = monotonic() if received_at is None else received_at
     if keeper is not None:
         return await run_with_worker_env(env, _handle_batch, batch, queue, handlers, keeper, started)
     async with LeaseKeeper().running() as own:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import timedelta
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, ClassVar, Final
 
 from django.conf import settings
@@ -44,7 +44,7 @@ class DatabaseQueue(Queue):
     def __init__(self, alias: str) -> None:
         self._alias = alias
 
-    @property
+    @cached_property
     def _sql(self) -> QueueStatements:
         return queue_statements(connections[self._alias].vendor)
 
@@ -127,9 +127,9 @@ class DatabaseQueue(Queue):
         """Tell whether a last chance waits."""
         return await readers.run(self._any_ready, environment, True)
 
-    async def acknowledge(self, message: Message) -> bool:
+    def acknowledge(self, message: Message) -> Awaitable[bool]:
         """Delete a message that is done, together with others that are done at the same time."""
-        return await group(("acknowledge", self._alias), self._acknowledge).add(message)
+        return group(("acknowledge", self._alias), self._acknowledge).add(message)
 
     def _acknowledge(self, messages: Sequence[Message]) -> list[bool]:
         deleted = self._of_many(self._sql.acknowledge, messages)

@@ -6,10 +6,10 @@ import asyncio
 import logging
 import random
 from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from django.conf import settings
 
@@ -84,20 +84,22 @@ async def work_on(message: Message, queue: Queue, handlers: Handlers, keeper: Le
     if stopped is not None:
         await given_back(message, queue)
         raise stopped
-    return await _to_its_end(message, _settle(message, queue, handlers, failure))
+    if failure is None:
+        return "done" if await _to_its_end(message, queue.acknowledge(message)) else "lost"
+    return await _to_its_end(message, _settle_failure(message, queue, handlers, failure))
 
 
-async def _to_its_end(message: Message, settling: Coroutine[Any, Any, T]) -> T:
+async def _to_its_end(message: Message, settling: Awaitable[T]) -> T:
     """Await what has been decided; cancelled meanwhile, wait for it all the same and raise ``CancelledError`` then.
 
     Whoever cancels gives up waiting by a time of its own, and a second cancellation is obeyed at once.
     """
-    task = asyncio.create_task(settling)
+    ending = asyncio.ensure_future(settling)
     try:
-        return await asyncio.shield(task)
+        return await asyncio.shield(ending)
     except asyncio.CancelledError:
-        await asyncio.wait([task])
-        if not task.cancelled() and (error := task.exception()) is not None:
+        await asyncio.wait([ending])
+        if not ending.cancelled() and (error := ending.exception()) is not None:
             logger.error("message %s was not settled and comes back after its lease: %s", message.id, error)
         raise
 
@@ -115,9 +117,7 @@ async def _give_back(message: Message, give_back: Callable[[Message], Awaitable[
         return "unsettled"
 
 
-async def _settle(message: Message, queue: Queue, handlers: Handlers, failure: Exception | None) -> str:
-    if failure is None:
-        return "done" if await queue.acknowledge(message) else "lost"
+async def _settle_failure(message: Message, queue: Queue, handlers: Handlers, failure: Exception) -> str:
     if isinstance(failure, InvalidMessage):
         return await _park(message, queue, handlers, str(failure))
     return await _after_error(message, queue, handlers, failure)

@@ -46,18 +46,9 @@ def update_many(model: type[AbstractKVEntry], alias: str, namespace: str, change
         text = encode(change.value)
         written.append((check_key(change.key), change.expect_version, text, projection(model, text)))
     columns = _changed_columns(model, changes, [projected for *_, projected in written])
-    texts = [isinstance(model._meta.get_field(column), models.CharField) for column in columns]
-    rows = [
-        [
-            *(key, version, text),
-            # Every driver takes a text as it is; to be told so by the field costs more than the rest of this loop.
-            *(
-                projected[column] if is_text else wording.column(column, projected[column], alias)
-                for column, is_text in zip(columns, texts, strict=True)
-            ),
-        ]
-        for key, version, text, projected in written
-    ]
+    keys, versions, values, projections = zip(*written, strict=True)
+    by_column = [_prepared(wording, alias, column, [one[column] for one in projections]) for column in columns]
+    rows = list(zip(keys, versions, values, *by_column, strict=True))
     given, parameters = with_rows(wording.vendor, _types(model, alias, columns), rows)
     with connections[alias].cursor() as cursor:
         cursor.execute(f"{given} {_statement(wording, columns)}", [*parameters, namespace])
@@ -65,19 +56,30 @@ def update_many(model: type[AbstractKVEntry], alias: str, namespace: str, change
     return [change.key in updated for change in changes]
 
 
+def _prepared(wording: Statements, alias: str, column: str, values: Sequence[Any]) -> Sequence[Any]:
+    """Return ``values`` of one column as the driver takes them."""
+    field = wording.model._meta.get_field(column)
+    if isinstance(field, models.CharField):
+        # Every driver takes a text as it is, and to be told so by the field costs more than all the rest.
+        return values
+    if isinstance(field, models.DateTimeField):
+        # What is written together is often of one moment.
+        prepared = {value: wording.column(column, value, alias) for value in set(values)}
+        return [prepared[value] for value in values]
+    return [wording.column(column, value, alias) for value in values]
+
+
 def _changed_columns(
     model: type[AbstractKVEntry], changes: Sequence[Change], projections: Sequence[Mapping[str, Any]]
 ) -> tuple[str, ...]:
     """Return the projected columns that any of ``changes`` changes: the statement writes the same ones of all."""
     left = list(model.projected_columns)
-    changed = set()
+    changed: set[str] = set()
     for change, after in zip(changes, projections, strict=True):
-        if not left:
-            break
         if change.before is _UNKNOWN:
             return model.projected_columns
         before = model.project(change.before)
-        changed.update(column for column in left if before[column] != after[column])
+        changed.update(column for column in left if before.get(column, _UNKNOWN) != after[column])
         left = [column for column in left if column not in changed]
     return tuple(column for column in model.projected_columns if column in changed)
 

@@ -43,9 +43,9 @@ class Announcing(DatabaseQueue):
         super().__init__(env.database)
         self.writes = asyncio.Event()
 
-    async def acknowledge(self, message: Message) -> bool:
+    def acknowledge(self, message: Message) -> Awaitable[bool]:
         self.writes.set()
-        return await super().acknowledge(message)
+        return super().acknowledge(message)
 
     async def retry_later(self, message: Message, reason: str, delay: timedelta) -> bool:
         self.writes.set()
