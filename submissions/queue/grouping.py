@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Hashable, Sequence
+from concurrent.futures import Future
 from functools import partial
 from typing import Any, Final, Generic, TypeVar
 from weakref import WeakKeyDictionary
 
-from vskill.kv.threads import writers
+from vskill.kv.threads import call_on_loop, writers
 
 # Of one statement; SQLite takes 32,766 parameters, and the widest of our rows has a dozen.
 MOST_AT_ONCE: Final = 200
@@ -50,13 +51,13 @@ class Group(Generic[T, R]):
             return
         # Shared, because it belongs to the environment of none of those who wait.
         working = writers.submit_shared(partial(self._work, [item for item, _future in batch]))
-        asyncio.wrap_future(working, loop=loop).add_done_callback(partial(self._settle, loop, batch))
+        working.add_done_callback(partial(call_on_loop, loop, self._settle, loop, batch))
 
     def _settle(
         self,
         loop: asyncio.AbstractEventLoop,
         batch: list[tuple[T, asyncio.Future[R]]],
-        working: asyncio.Future[Sequence[R | Exception]],
+        working: Future[Sequence[R | Exception]],
     ) -> None:
         error = working.exception()
         results: Sequence[R | BaseException] = [error] * len(batch) if error is not None else working.result()
@@ -75,7 +76,10 @@ _groups: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Hashable, Group[Any, 
 
 def group(name: Hashable, work: Callable[[Sequence[T]], Sequence[R | Exception]]) -> Group[T, R]:
     """Return the group of that name of the running event loop, made with ``work`` where it is new."""
-    by_name = _groups.setdefault(asyncio.get_running_loop(), {})
+    loop = asyncio.get_running_loop()
+    by_name = _groups.get(loop)
+    if by_name is None:
+        by_name = _groups[loop] = {}
     found = by_name.get(name)
     if found is None:
         found = by_name[name] = Group(work)

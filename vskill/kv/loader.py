@@ -21,7 +21,7 @@ from vskill.kv.models import AbstractKVEntry
 from vskill.kv.outcomes import Outcome, Status
 from vskill.kv.probe import probe
 from vskill.kv.reader import CHUNK_SIZE, deadline_after, read_chunk
-from vskill.kv.threads import readers
+from vskill.kv.threads import call_on_loop, readers
 from vskill.kv.whole_chunks import Neighbours
 
 Source = tuple[type[AbstractKVEntry], str, str]
@@ -100,13 +100,8 @@ def _hand_over(
     reading: Future[dict[str, Outcome]],
 ) -> None:
     """Give the outcomes from the thread of the pool to the thread of the loop."""
-    try:
-        loop.call_soon_threadsafe(_settle, awaited, timer, reading)
-    except RuntimeError:
-        # A loop that has ended meanwhile refuses the call, and nobody is left on it who waits.
+    if not call_on_loop(loop, _settle, awaited, timer, reading):
         probe.end_reads(len(awaited))
-        if not loop.is_closed():
-            raise
 
 
 def _settle(awaited: Waiting, timer: asyncio.TimerHandle, reading: Future[dict[str, Outcome]]) -> None:

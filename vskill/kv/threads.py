@@ -143,6 +143,17 @@ class DatabaseThreads:
             crew.end()
 
 
+def call_on_loop(loop: asyncio.AbstractEventLoop, func: Callable[..., object], *args: Any) -> bool:
+    """Call ``func`` on the thread of ``loop``; return False where it has ended, and nobody waits any more."""
+    try:
+        loop.call_soon_threadsafe(func, *args)
+    except RuntimeError:
+        if not loop.is_closed():
+            raise
+        return False
+    return True
+
+
 readers = DatabaseThreads("kv-read", lambda: int(settings.KV_READ_WORKERS))
 writers = DatabaseThreads("kv-write", lambda: int(settings.KV_WRITE_WORKERS))
 
