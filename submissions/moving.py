@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from django.db import DatabaseError, transaction
+from django.db import DatabaseError
 
 from submissions.queue.grouping import Group, group
 from submissions.records import Submission
@@ -29,8 +29,7 @@ def _move_all(env: WorkerEnv, moves: Sequence[Step]) -> list[Submission | Except
     ids = {one.submission.id for one in moves}
     if len(ids) == len(moves):
         try:
-            with transaction.atomic(using=env.database):
-                return transition_many(env, moves)
+            return transition_many(env, moves)
         except (DatabaseError, VskillError):
             # One of them cannot be written as it is, and none of them was: by itself each gets its own answer.
             pass

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Final
 
-from django.db import connections, transaction
+from django.db import transaction
 
 from submissions.models import SUBMISSION_PREFIX, SubmissionEntry, SubmissionTransition
 from submissions.records import Submission
@@ -18,9 +17,9 @@ from vskill.kv.batch import Change, update_many
 from vskill.kv.clock import database_now, isoformat
 from vskill.kv.errors import VersionConflict
 from vskill.kv.namespace import KVNamespace
-from vskill.kv.rows import column_types, with_rows
+from vskill.kv.rows import NewRows, insert_rows
 
-_HISTORY: Final = ("submission_id", "sequence", "from_state", "to_state", "reason", "actor", "trigger")
+_HISTORY: Final = ("namespace", "submission_id", "sequence", "from_state", "to_state", "reason", "actor", "trigger")
 
 
 @dataclass(frozen=True)
@@ -50,24 +49,16 @@ def new_submission_id() -> str:
     return f"sub_{uuid.uuid4().hex}"
 
 
-def _record(env: WorkerEnv, rows: Sequence[tuple[str, int, str, str, str, str, str]]) -> None:
-    """Write history rows: submission, sequence, the two states, reason, actor, trigger.
-
-    By hand, because this is done for every step of every submission, and the ORM takes ten times as long.
-    """
-    connection = connections[env.database]
-    given, parameters = with_rows(connection.vendor, _history_types(env.database), rows)
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"{given} INSERT INTO {SubmissionTransition._meta.db_table} (namespace, {', '.join(_HISTORY)}) "  # noqa: S608 - our own names
-            "SELECT %s, v.* FROM v",
-            [*parameters, env.name],
-        )
+_HistoryRow = tuple[str, int, str, str, str, str, str]
+"""Submission, sequence, the two states, reason, actor, trigger."""
 
 
-@cache
-def _history_types(alias: str) -> list[str]:
-    return column_types(SubmissionTransition, _HISTORY, alias)
+def _history(env: WorkerEnv, rows: Iterable[_HistoryRow]) -> NewRows:
+    return NewRows(SubmissionTransition, _HISTORY, [(env.name, *row) for row in rows])
+
+
+def _record(env: WorkerEnv, row: _HistoryRow) -> None:
+    insert_rows(env.database, _history(env, [row]))
 
 
 def create_submission(env: WorkerEnv, fields: Mapping[str, Any], *, actor: str, trigger: str) -> Submission:
@@ -81,7 +72,7 @@ def create_submission(env: WorkerEnv, fields: Mapping[str, Any], *, actor: str, 
         now = isoformat(database_now(env.database))
         value = {**fields, "id": submission_id, "state": State.RECEIVED, "createdAt": now, "updatedAt": now}
         version = submission_namespace(env).put_sync(submission_key(submission_id), value, expect_version=0)
-        _record(env, [(submission_id, version, "", State.RECEIVED, "", actor, trigger)])
+        _record(env, (submission_id, version, "", State.RECEIVED, "", actor, trigger))
     return Submission(submission_id, version, value)
 
 
@@ -108,12 +99,12 @@ def transition(
         version = submission_namespace(env).put_sync(
             submission_key(submission.id), value, expect_version=submission.version
         )
-        _record(env, [(submission.id, version, submission.state, following, reason, actor, trigger)])
+        _record(env, (submission.id, version, submission.state, following, reason, actor, trigger))
     return Submission(submission.id, version, value)
 
 
 def transition_many(env: WorkerEnv, steps: Sequence[Step]) -> list[Submission | Exception]:
-    """Take one step each of different submissions, within the caller's transaction, and return what became of each.
+    """Take one step each of different submissions, all at once, and return what became of each.
 
     The steps have been checked. A submission that somebody else moved is answered with ``VersionConflict``, and the
     others move; an error of the database is raised, and none moves.
@@ -130,6 +121,10 @@ def transition_many(env: WorkerEnv, steps: Sequence[Step]) -> list[Submission | 
             "updatedAt": now,
         }
         moved.append(Submission(before.id, before.version + 1, value))
+    rows = [
+        (one.id, one.version, step.submission.state, step.following, step.reason, step.actor, step.trigger)
+        for step, one in zip(steps, moved, strict=True)
+    ]
     written = update_many(
         SubmissionEntry,
         env.database,
@@ -138,14 +133,8 @@ def transition_many(env: WorkerEnv, steps: Sequence[Step]) -> list[Submission | 
             Change(submission_key(one.id), one.value, one.version - 1, step.submission.value)
             for step, one in zip(steps, moved, strict=True)
         ],
+        beside=_history(env, rows),
     )
-    rows = [
-        (one.id, one.version, step.submission.state, step.following, step.reason, step.actor, step.trigger)
-        for step, one, done in zip(steps, moved, written, strict=True)
-        if done
-    ]
-    if rows:
-        _record(env, rows)
     return [
         one
         if done
@@ -170,5 +159,5 @@ def repeat(env: WorkerEnv, submission: Submission, *, reason: str, actor: str, t
     does."""
     with transaction.atomic(using=env.database):
         again = touch(env, submission, {})
-        _record(env, [(submission.id, again.version, submission.state, submission.state, reason, actor, trigger)])
+        _record(env, (submission.id, again.version, submission.state, submission.state, reason, actor, trigger))
     return again

@@ -23,8 +23,9 @@ _STATEMENTS: Final[Sequence[tuple[str, str]]] = (
     ('DELETE FROM "submissions_queuemessage"', "acknowledge"),
     ('INSERT INTO "submissions_queuemessage"', "message"),
     ('INSERT INTO "submissions_submissionentry"', "entry"),
-    ("INSERT INTO submissions_submissiontransition", "history"),
+    # Before the history: on PostgreSQL one statement may write both.
     ('UPDATE "submissions_submissionentry"', "move"),
+    ('INSERT INTO "submissions_submissiontransition"', "history"),
     ('INSERT INTO "marketplace_skillversion"', "version"),
     ('INSERT INTO "kv_kventry"', "kv"),
 )
@@ -54,10 +55,14 @@ class KillPoints:
         name = _named(sql, params)
         if not name:
             return run(sql, params, many, context)
+        # Outside a transaction the end of a statement is its commit.
         in_transaction = context["connection"].in_atomic_block
-        self.reached("before", name)
+        names = [name] if in_transaction else [name, f"commit-{name}"]
+        for one in names:
+            self.reached("before", one)
         result = run(sql, params, many, context)
-        self.reached("after", name)
+        for one in names:
+            self.reached("after", one)
         if in_transaction:
             self._in_transaction.add(name)
         return result

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from django.db import connections, models
+from django.db import connections, models, transaction
 
 from vskill.kv.codec import check_key, encode
 from vskill.kv.models import AbstractKVEntry
-from vskill.kv.rows import column_types, same_as_first, with_rows
+from vskill.kv.rows import NewRows, column_types, insert_rows, same_as_first, with_rows
 from vskill.kv.statements import Statements, statements
 from vskill.kv.writer import projection
 
@@ -32,11 +31,18 @@ class Change:
     before: Any = _UNKNOWN
 
 
-def update_many(model: type[AbstractKVEntry], alias: str, namespace: str, changes: Sequence[Change]) -> list[bool]:
+def update_many(
+    model: type[AbstractKVEntry],
+    alias: str,
+    namespace: str,
+    changes: Sequence[Change],
+    beside: NewRows | None = None,
+) -> list[bool]:
     """Write each change whose entry is at the version it expects, and say of each whether it was written.
 
-    The entries are without metadata and expiry afterwards. All of it is one statement on the connection of the calling
-    thread: an error of the database (a constraint that one of them breaks, say) lets none of them happen.
+    The entries are without metadata and expiry afterwards. ``beside`` has a row for each change, which is inserted
+    where the change is written. All of it happens together on the connection of the calling thread: an error of the
+    database (a constraint that one of them breaks, say) lets none of it happen.
     """
     if not changes:
         return []
@@ -49,11 +55,67 @@ def update_many(model: type[AbstractKVEntry], alias: str, namespace: str, change
     keys, versions, values, projections = zip(*written, strict=True)
     by_column = [_prepared(wording, alias, column, [one[column] for one in projections]) for column in columns]
     rows = list(zip(keys, versions, values, *by_column, strict=True))
-    given, parameters = with_rows(wording.vendor, _types(model, alias, columns), rows)
-    with connections[alias].cursor() as cursor:
-        cursor.execute(f"{given} {_statement(wording, columns)}", [*parameters, namespace])
-        updated = {key for (key,) in cursor.fetchall()}
+    update = _Update(wording, alias, namespace, columns)
+    if beside is None:
+        updated = update.run(rows)
+    elif wording.vendor == "postgresql":
+        updated = update.run_with(rows, beside)
+    else:
+        with transaction.atomic(using=alias):
+            updated = update.run(rows)
+            found = [row for key, row in zip(keys, beside.rows, strict=True) if key in updated]
+            if found:
+                insert_rows(alias, replace(beside, rows=found))
     return [change.key in updated for change in changes]
+
+
+@dataclass(frozen=True)
+class _Update:
+    """The statement that writes values and projected columns; its rows are key, version, value and those columns."""
+
+    wording: Statements
+    alias: str
+    namespace: str
+    columns: tuple[str, ...]
+
+    @property
+    def _types(self) -> tuple[str, ...]:
+        return column_types(self.wording.model, ("key", "version", "value", *self.columns), self.alias)
+
+    @property
+    def _statement(self) -> str:
+        now = self.wording.now
+        changed = ['"value" = v.column3', "\"metadata\" = '{}'", '"expires_at" = NULL', f'"updated_at" = {now}']
+        changed += [f'"{column}" = v.column{position}' for position, column in enumerate(self.columns, start=4)]
+        same_key = same_as_first(self.wording.vendor, '"key"')
+        return (
+            f'UPDATE "{self.wording.model._meta.db_table}" SET {", ".join(changed)}, "version" = "version" + 1 '  # noqa: S608 - names of our own models, no input
+            f'FROM v WHERE "namespace" = %s AND {same_key} AND "version" = v.column2 '
+            f'AND {self.wording.live} RETURNING "key"'
+        )
+
+    def run(self, rows: Sequence[Sequence[Any]]) -> set[str]:
+        """Write ``rows`` and return the keys of those that were written."""
+        return self._execute(self._types, rows, f" {self._statement}")
+
+    def run_with(self, rows: Sequence[Sequence[Any]], beside: NewRows) -> set[str]:
+        """Do the same (PostgreSQL) and insert rows beside those that were written, in one statement: a transaction
+        around two would cost three more round trips."""
+        types = [*self._types, *beside.types(self.alias)]
+        own = ", ".join(f"v.column{position}" for position in range(len(self._types) + 1, len(types) + 1))
+        joined = [(*row, *new) for row, new in zip(rows, beside.rows, strict=True)]
+        return self._execute(
+            types,
+            joined,
+            f", updated AS ({self._statement}), inserted AS ("  # noqa: S608 - as above
+            f'{beside.insert} SELECT {own} FROM v JOIN updated ON updated."key" = v.column1) SELECT "key" FROM updated',
+        )
+
+    def _execute(self, types: Sequence[str], rows: Sequence[Sequence[Any]], statement: str) -> set[str]:
+        given, parameters = with_rows(self.wording.vendor, types, rows)
+        with connections[self.alias].cursor() as cursor:
+            cursor.execute(f"{given}{statement}", [*parameters, self.namespace])
+            return {key for (key,) in cursor.fetchall()}
 
 
 def _prepared(wording: Statements, alias: str, column: str, values: Sequence[Any]) -> Sequence[Any]:
@@ -82,19 +144,3 @@ def _changed_columns(
         changed.update(column for column in left if before.get(column, _UNKNOWN) != after[column])
         left = [column for column in left if column not in changed]
     return tuple(column for column in model.projected_columns if column in changed)
-
-
-@cache
-def _types(model: type[AbstractKVEntry], alias: str, columns: tuple[str, ...]) -> list[str]:
-    return column_types(model, ("key", "version", "value", *columns), alias)
-
-
-def _statement(wording: Statements, columns: Sequence[str]) -> str:
-    changed = ['"value" = v.column3', "\"metadata\" = '{}'", '"expires_at" = NULL', f'"updated_at" = {wording.now}']
-    changed += [f'"{column}" = v.column{position}' for position, column in enumerate(columns, start=4)]
-    same_key = same_as_first(wording.vendor, '"key"')
-    return (
-        f'UPDATE "{wording.model._meta.db_table}" SET {", ".join(changed)}, "version" = "version" + 1 '  # noqa: S608 - names of our own models, no input
-        f'FROM v WHERE "namespace" = %s AND {same_key} AND "version" = v.column2 '
-        f'AND {wording.live} RETURNING "key"'
-    )
