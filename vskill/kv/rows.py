@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
+import msgspec
 from django.db import connections, models
+
+_quick: Final = msgspec.json.Encoder()
 
 
 def with_rows(vendor: str, types: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[str, list[Any]]:
@@ -21,12 +24,20 @@ def with_rows(vendor: str, types: Sequence[str], rows: Sequence[Sequence[Any]]) 
     names = [f"column{position}" for position in range(1, len(types) + 1)]
     if vendor == "postgresql":
         described = ", ".join(f"{name} {kind}" for name, kind in zip(names, types, strict=True))
-        text = json.dumps([dict(zip(names, row, strict=True)) for row in rows], default=datetime.isoformat)
+        text = _as_json([dict(zip(names, row, strict=True)) for row in rows])
         select = f"SELECT * FROM JSON_TO_RECORDSET(%s::json) AS r({described})"  # noqa: S608 - names and types of our own
         return f"WITH v AS MATERIALIZED ({select})", [text]
     row = f"({', '.join(['%s'] * len(types))})"
     places = ", ".join([row] * len(rows))
     return f"WITH v({', '.join(names)}) AS (VALUES {places})", [part for row in rows for part in row]
+
+
+def _as_json(rows: Sequence[Mapping[str, Any]]) -> str:
+    try:
+        return _quick.encode(rows).decode()
+    except UnicodeEncodeError:
+        # Half of a surrogate pair, which the server refuses in its own words.
+        return json.dumps(rows, default=datetime.isoformat)
 
 
 def same_as_first(vendor: str, column: str) -> str:
