@@ -12,7 +12,7 @@ from marketplace.derived_models import DownloadDay, SearchToken, SkillFacet
 from marketplace.fields import JSONTextField
 from marketplace.records import SkillRecord
 from vskill.kv.clock import parse_isoformat
-from vskill.kv.codec import decode
+from vskill.kv.codec import decode, storable
 from vskill.kv.fields import KeyField
 from vskill.kv.models import AbstractKVEntry, KVEntry
 
@@ -128,8 +128,7 @@ class SkillEntry(AbstractKVEntry):
 
         def text(name: str, length: int) -> str:
             found = fields.get(name)
-            # PostgreSQL has neither NUL nor half of a surrogate pair in a text.
-            return found.replace("\0", "")[:length].encode(errors="replace").decode() if isinstance(found, str) else ""
+            return storable(found)[:length] if isinstance(found, str) else ""
 
         return {
             "slug": text("slug", 200),

@@ -22,6 +22,7 @@ from marketplace.slug_rules import slug_candidates
 from marketplace.tree_reading import read_members
 from marketplace.versions import choose_version
 from vskill.environments import WorkerEnv
+from vskill.kv.codec import storable
 from vskill.kv.errors import VersionConflict
 
 ATTEMPTS: Final = 5
@@ -155,8 +156,8 @@ def _line(text: str, length: int | None = None) -> str:
 
 
 def _text(text: str, length: int | None = None) -> str:
-    # PostgreSQL has neither NUL nor half of a surrogate pair in a text; the archive keeps the file as it is.
-    return text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace").decode()[:length]
+    # The archive keeps the file as it is.
+    return storable(text)[:length]
 
 
 def _publish(env: WorkerEnv, package: PreparedPublication) -> PublishedVersion:

@@ -20,12 +20,13 @@ from django.db.models.functions import Concat
 from marketplace.catalog import ALIAS_PREFIX, resolve_slug_sync
 from marketplace.models import SkillEntry
 from marketplace.skill_store import record_event, skill_namespace
+from submissions.holding import hold
 from submissions.models import SUBMISSION_PREFIX, QueueMessage, SubmissionEntry
 from submissions.pipeline import VERIFY
 from submissions.projections import ACTOR, ReadCounter, damaged_entries, rewrite, salvage
 from submissions.recovery import put_back
-from submissions.states import ACTIVE_STATES, State
-from submissions.store import read_submission, transition
+from submissions.states import ACTIVE_STATES
+from submissions.store import read_submission
 from vskill.environments import WorkerEnv
 from vskill.errors import VskillError
 from vskill.kv.outcomes import Status
@@ -169,7 +170,7 @@ def _give_message(env: WorkerEnv, submission_id: str) -> str:
     parked = messages.order_by("-parked_at").first()
     if parked is not None:
         reason = f"the queue gave it up: {parked.last_error}"
-        transition(env, submission, State.ON_HOLD, reason=reason, actor=ACTOR, trigger=ACTOR)
+        hold(env, submission, reason=reason, actor=ACTOR, trigger=ACTOR)
     else:
         put_back(env, submission, reason="it had lost its message", actor=ACTOR, trigger=ACTOR)
     return ""

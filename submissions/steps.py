@@ -15,6 +15,7 @@ from submissions.states import State, check_transition
 from vskill.environments import WorkerEnv
 from vskill.kv.batch import Change, update_many
 from vskill.kv.clock import database_now, isoformat
+from vskill.kv.codec import storable
 from vskill.kv.errors import VersionConflict
 from vskill.kv.namespace import KVNamespace
 from vskill.kv.rows import NewRows, insert_rows
@@ -93,6 +94,7 @@ def transition(
     somebody else moved it since; nothing is written then.
     """
     check_transition(submission.state, following, by_operator=by_operator)
+    reason = storable(reason)
     with transaction.atomic(using=env.database):
         now = isoformat(database_now(env.database))
         value = {**submission.value, **(changes or {}), "state": following, "reason": reason, "updatedAt": now}
@@ -110,20 +112,22 @@ def transition_many(env: WorkerEnv, steps: Sequence[Step]) -> list[Submission | 
     others move; an error of the database is raised, and none moves.
     """
     now = isoformat(database_now(env.database))
+    # A reason may quote what a stranger wrote.
+    reasons = [storable(step.reason) for step in steps]
     moved = []
-    for step in steps:
+    for step, reason in zip(steps, reasons, strict=True):
         before = step.submission
         value = {
             **before.value,
             **(step.changes or {}),
             "state": step.following,
-            "reason": step.reason,
+            "reason": reason,
             "updatedAt": now,
         }
         moved.append(Submission(before.id, before.version + 1, value))
     rows = [
-        (one.id, one.version, step.submission.state, step.following, step.reason, step.actor, step.trigger)
-        for step, one in zip(steps, moved, strict=True)
+        (one.id, one.version, step.submission.state, step.following, reason, step.actor, step.trigger)
+        for step, one, reason in zip(steps, moved, reasons, strict=True)
     ]
     written = update_many(
         SubmissionEntry,
@@ -157,6 +161,7 @@ def touch(env: WorkerEnv, submission: Submission, changes: Mapping[str, Any]) ->
 def repeat(env: WorkerEnv, submission: Submission, *, reason: str, actor: str, trigger: str) -> Submission:
     """Let a submission begin its state anew, with a history row that says why; raise ``VersionConflict`` as ``touch``
     does."""
+    reason = storable(reason)
     with transaction.atomic(using=env.database):
         again = touch(env, submission, {})
         _record(env, (submission.id, again.version, submission.state, submission.state, reason, actor, trigger))

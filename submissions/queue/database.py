@@ -24,7 +24,7 @@ from submissions.queue.grouping import group
 from submissions.queue.statements import AGING, QueueStatements, queue_statements
 from submissions.queue.wakeups import watch
 from vskill.environments import WorkerEnv
-from vskill.kv.codec import encode
+from vskill.kv.codec import encode, storable
 from vskill.kv.rows import with_rows
 from vskill.kv.threads import DatabaseThreads, readers, writers
 
@@ -205,8 +205,8 @@ def gone_too_often() -> str:
 
 
 def _storable(reason: str) -> str:
-    # PostgreSQL holds neither NUL nor half of a surrogate pair, and an error may quote what a stranger wrote.
-    return reason.replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace").decode()[:_LONGEST_REASON]
+    # An error may quote what a stranger wrote.
+    return storable(reason)[:_LONGEST_REASON]
 
 
 @cache

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import pytest
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connections, transaction
+from django.test.utils import CaptureQueriesContext
 
-from submissions.models import SubmissionEntry
+from submissions.models import SubmissionEntry, SubmissionTransition
 from vskill.environments import WorkerEnv
 from vskill.kv.batch import Change, update_many
 from vskill.kv.errors import InvalidKey, InvalidValue
 from vskill.kv.models import KVEntry
 from vskill.kv.namespace import KVNamespace
+from vskill.kv.rows import NewRows, insert_rows
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -65,13 +67,70 @@ def test_columns_are_projected_from_the_value(env: WorkerEnv) -> None:
     assert {column: getattr(entry, column) for column in entry.projected_columns} == SubmissionEntry.project(changed)
 
 
-def test_a_constraint_that_one_breaks_lets_none_happen(env: WorkerEnv) -> None:
+@pytest.fixture
+def submissions(env: WorkerEnv) -> KVNamespace:
+    """Return a namespace that holds two submissions, each at version 1."""
     namespace = KVNamespace(SubmissionEntry, env)
     for name in ("one", "two"):
         namespace.put_sync(f"sub:{name}", {"state": "RECEIVED", "identity": name})
+    return namespace
+
+
+def test_columns_that_stay_as_they_are_are_not_written(submissions: KVNamespace) -> None:
+    found = {name: submissions.get_sync(f"sub:{name}").value for name in ("one", "two")}
+    held = {**found["one"], "state": "ON_HOLD"}
+    named = {**found["two"], "skillName": "hello", "updatedAt": "2026-01-02T03:04:05.678Z"}
+    changes = [Change("sub:one", held, 1, found["one"]), Change("sub:two", named, 1, found["two"])]
+
+    with CaptureQueriesContext(connections[submissions.alias]) as queries:
+        assert write(submissions, *changes) == [True, True]
+
+    # A column that is named costs its indexes their work, whatever is written into it.
+    [statement] = [query["sql"] for query in queries if query["sql"].startswith("WITH v")]
+    assert {column for column in SubmissionEntry.projected_columns if f'"{column}" = ' in statement} == {
+        *("state", "skill_name", "state_at")
+    }
+    for name, value in (("one", held), ("two", named)):
+        entry = SubmissionEntry.objects.get(key=f"sub:{name}")
+        columns = {column: getattr(entry, column) for column in entry.projected_columns}
+        assert columns == SubmissionEntry.project(value)
+
+
+def test_a_value_that_was_anything_is_compared_too(submissions: KVNamespace) -> None:
+    submissions.put_sync("sub:one", ["no", "submission"])
+    after = {"state": "ON_HOLD", "identity": "one"}
+    assert write(submissions, Change("sub:one", after, 2, ["no", "submission"])) == [True]
+    entry = SubmissionEntry.objects.get(key="sub:one")
+    assert {column: getattr(entry, column) for column in entry.projected_columns} == SubmissionEntry.project(after)
+
+
+def steps(*submissions: str) -> NewRows:
+    columns = ("namespace", "submission_id", "sequence", "from_state", "to_state", "reason", "actor", "trigger")
+    rows = [("default", one, 2, "RECEIVED", "ON_HOLD", "a \"reason\" \\ with 'quotes'", "", "") for one in submissions]
+    return NewRows(SubmissionTransition, columns, rows)
+
+
+def test_a_row_beside_a_change_is_inserted_where_the_change_is_written(submissions: KVNamespace) -> None:
+    changes = [Change(f"sub:{name}", {"state": "ON_HOLD"}, 1) for name in ("missing", "two")]
+    answers = update_many(SubmissionEntry, submissions.alias, submissions.name, changes, steps("missing", "two"))
+    assert answers == [False, True]
+    [row] = SubmissionTransition.objects.values_list("submission_id", "sequence", "reason")
+    assert row == ("two", 2, "a \"reason\" \\ with 'quotes'")
+
+
+def test_a_row_that_cannot_be_inserted_lets_no_change_happen(submissions: KVNamespace) -> None:
+    insert_rows(submissions.alias, steps("two"))
+    changes = [Change(f"sub:{name}", {"state": "ON_HOLD", "identity": name}, 1) for name in ("one", "two")]
+    with pytest.raises(IntegrityError):
+        update_many(SubmissionEntry, submissions.alias, submissions.name, changes, steps("one", "two"))
+    assert set(SubmissionEntry.objects.values_list("state", "version")) == {("RECEIVED", 1)}
+    assert SubmissionTransition.objects.count() == 1
+
+
+def test_a_constraint_that_one_breaks_lets_none_happen(submissions: KVNamespace) -> None:
     changes = [Change(f"sub:{name}", {"state": "ON_HOLD", "identity": "one"}, 1) for name in ("one", "two")]
-    with pytest.raises(IntegrityError), transaction.atomic(using=env.database):
-        write(namespace, *changes)
+    with pytest.raises(IntegrityError), transaction.atomic(using=submissions.alias):
+        write(submissions, *changes)
     assert set(SubmissionEntry.objects.values_list("state", "version")) == {("RECEIVED", 1)}
 
 

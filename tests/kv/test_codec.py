@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vskill.kv.codec import decode, encode
+from vskill.kv.codec import decode, encode, is_storable, storable
 
 
 def refuse(name: str) -> Any:
@@ -90,3 +90,11 @@ def test_what_is_almost_json_is_taken_and_refused_alike(text: str) -> None:
 )
 def test_the_corners_of_json_are_read_alike(text: str) -> None:
     assert same(decoded(text), by_the_standard_library(text))
+
+
+@given(st.text(alphabet=st.characters(codec=None)))
+def test_a_text_becomes_one_that_every_database_holds(text: str) -> None:
+    held = storable(text)
+    assert is_storable(held)
+    assert len(held) == len(text)
+    assert [one for one, other in zip(held, text, strict=True) if one == other] == list(filter(is_storable, text))

@@ -73,6 +73,7 @@ async def test_a_submission_that_the_queue_gave_up_is_held(env: WorkerEnv) -> No
     assert found(await verify_store(env, repair=True)) == [(Kind.NO_MESSAGE, made.id, True)]
     after = await in_thread(read_submission)(env, made.id)
     assert (after.state, after.text("reason")) == (State.ON_HOLD, "the queue gave it up: it failed three times")
+    assert after.text("verdict") == "inconclusive"
 
 
 async def test_an_alias_that_leads_nowhere_is_deleted_and_one_that_leads_somewhere_kept(env: WorkerEnv) -> None:

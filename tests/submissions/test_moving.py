@@ -88,6 +88,17 @@ async def test_one_that_the_database_refuses_does_not_keep_the_others(env: Worke
     assert await SubmissionTransition.objects.acount() == 2
 
 
+async def test_a_reason_that_quotes_what_no_database_holds_is_written_without_it(env: WorkerEnv) -> None:
+    one, other = await made(env, 2)
+    quoting = Step(one, State.TIER1_SCANNING, "no file a\udcff\0b", "tester", "test")
+
+    moved, _ = await asyncio.gather(move(env, quoting), move(env, scanning(other)))
+
+    [step] = await in_thread(history)(env, one.id)
+    assert moved.text("reason") == step.reason == "no file a?\N{REPLACEMENT CHARACTER}b"
+    assert await get_submission(env, one.id) == moved
+
+
 async def test_a_step_that_the_table_does_not_have_is_refused_before_anything_is_asked(env: WorkerEnv) -> None:
     [submission] = await made(env, 1)
     with pytest.raises(IllegalTransition):

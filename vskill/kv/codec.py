@@ -24,6 +24,13 @@ def is_storable(text: str) -> bool:
     return "\0" not in text
 
 
+def storable(text: str) -> str:
+    """Return ``text`` with a stand-in for each character that some database cannot hold (see ``is_storable``)."""
+    if is_storable(text):
+        return text
+    return text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace").decode()
+
+
 def check_key(key: str) -> str:
     """Return ``key``; raise ``InvalidKey`` for one that some database could not hold or would change."""
     if not key:
