@@ -15,6 +15,7 @@ import venv
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
@@ -37,27 +38,30 @@ PROCRASTINATE: Final = "procrastinate"
 
 
 def measure_queue(database: str, jobs: int, rounds: int) -> list[Row]:
-    """Return the rows of the queue on one database; the best of several rounds counts, for each alike."""
+    """Return the rows of the queue on one database.
+
+    Ours and the peers take turns, and the median of the rounds counts, of rates and of their ratios.
+    """
     area = f"queue, {database}, {jobs} jobs"
     python = _peers()
     peers = [DJANGO_TASKS, PROCRASTINATE] if database == "postgres" else [DJANGO_TASKS]
+    commands = {OURS: [sys.executable, "-m", OURS], **{peer: [str(python), "-m", PEER, peer] for peer in peers}}
     rows: list[Row] = []
-    ours: dict[int, float] = {}
+    ours: dict[int, list[float]] = {}
     for count in PROCESSES:
         word = "process" if count == 1 else "processes"
-        theirs: dict[str, float] = dict.fromkeys(peers, 0.0)
-        ours[count] = 0.0
+        rates: dict[str, list[float]] = {name: [] for name in commands}
         for _round in range(rounds):
-            ours[count] = max(ours[count], _throughput(database, [sys.executable, "-m", OURS], jobs, count))
-            for peer in peers:
-                command = [str(python), "-m", PEER, peer]
-                theirs[peer] = max(theirs[peer], _throughput(database, command, jobs, count))
-        rows.append(Row(area, f"submissions a second, {count} {word}", ours[count], "/s"))
-        for peer, reached in theirs.items():
-            rows.append(Row(area, f"{peer}, {count} {word}", reached, "/s"))
+            for name, command in commands.items():
+                rates[name].append(_throughput(database, command, jobs, count))
+        ours[count] = rates[OURS]
+        rows.append(Row(area, f"submissions a second, {count} {word}", median(ours[count]), "/s"))
+        for peer in peers:
+            rows.append(Row(area, f"{peer}, {count} {word}", median(rates[peer]), "/s"))
+            ratio = median(one / other for one, other in zip(ours[count], rates[peer], strict=True))
             bar = 5.0 if peer == DJANGO_TASKS else 1.0
-            rows.append(at_least(area, f"beside {peer}, {count} {word}", ours[count] / reached, bar))
-    rows.append(Row(area, "throughput of 4 processes beside 1", ours[4] / ours[1], "x"))
+            rows.append(at_least(area, f"beside {peer}, {count} {word}", ratio, bar))
+    rows.append(Row(area, "throughput of 4 processes beside 1", median(ours[4]) / median(ours[1]), "x"))
     with _database(database) as environment:
         told = _last_line(_run([sys.executable, "-m", OURS, "latency"], environment))
     rows.append(Row(area, "claim latency, p50", told["p50"], "ms"))
