@@ -100,7 +100,8 @@ class DatabaseQueue(Queue):
             return MessageBatch(environment)
         token = secrets.token_hex(16)
         allowed = settings.QUEUE_MAX_CRASHES
-        parks = last_chance or allowed < 2
+        # Where more than one crash is allowed, what would be parked is a last chance, and is not among other messages.
+        parks = last_chance or allowed <= 1
         lease = [token, settings.QUEUE_LEASE, worker[:100]]
         if parks:
             lease = [allowed, allowed, gone_too_often(), allowed, token, allowed, *lease[1:]]

@@ -7,6 +7,7 @@ settings of the product's own database; each peer works as its documentation rec
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import sys
 import time
@@ -75,6 +76,8 @@ class Procrastinate:
 
     def __init__(self) -> None:
         procrastinate = import_module("procrastinate")
+        # It warns of applications in a main module, whose tasks other processes cannot find; here each defines its own.
+        logging.getLogger("procrastinate").setLevel(logging.ERROR)
         address = os.environ["DATABASE_URL"].replace("postgres://", "postgresql://")
         self._app: Any = procrastinate.App(connector=procrastinate.PsycopgConnector(conninfo=address))
         self._done = 0

@@ -164,6 +164,25 @@ class TestLeases:
         assert (parked.crashes, parked.lease_token, parked.leased_until) == (3, "", None)
         assert parked.last_error == "its worker did not come back 3 times"
 
+    @pytest.mark.parametrize("allowed", [1, 2, 3])
+    async def test_a_message_is_parked_after_as_many_crashes_as_are_allowed(
+        self, env: WorkerEnv, settings: Settings, allowed: int
+    ) -> None:
+        settings.QUEUE_MAX_CRASHES = allowed
+        await in_thread(send)(env, "killer")
+        attempts = 0
+        abandoned: list[Message] = []
+        for last_chance in [False, True] * (allowed + 1):
+            batch = await receive(env, last_chance=last_chance)
+            attempts += len(batch.messages)
+            abandoned += batch.abandoned
+            await in_thread(let_leases_end)(env)
+
+        assert attempts == allowed
+        assert [one.subject for one in abandoned] == ["killer"]
+        parked = await in_thread(row)(env, "killer")
+        assert (parked.crashes, parked.leased_until, parked.parked_at is None) == (allowed, None, False)
+
     async def test_last_chances_are_handed_out_apart_from_others(self, env: WorkerEnv) -> None:
         await in_thread(send)(env, "killer", "neighbour")
         for _death in range(2):
