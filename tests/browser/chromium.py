@@ -11,6 +11,8 @@ from urllib.parse import urlsplit
 
 from selenium.webdriver import Chrome, ChromeOptions
 from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.expected_conditions import staleness_of
 from selenium.webdriver.support.ui import WebDriverWait
 
 CHROMIUM: Final = Path("/usr/bin/chromium")
@@ -61,6 +63,14 @@ class Browser:
     def until(self, expression: str, *, seconds: float = 15) -> None:
         """Return as soon as a JavaScript expression is true; fail when it never becomes so."""
         WebDriverWait(self.driver, seconds, poll_frequency=0.05).until(lambda _driver: self.ask(expression), expression)
+
+    @contextmanager
+    def leaving(self) -> Iterator[None]:
+        """Wait, where the body leads away from this page, until the next one is whole: keys do not wait for that."""
+        left = self.driver.find_element(By.TAG_NAME, "html")
+        yield
+        WebDriverWait(self.driver, 15, poll_frequency=0.05).until(staleness_of(left))
+        self.until("document.readyState === 'complete'")
 
     def allow_clipboard(self, origin: str) -> None:
         """Let pages of ``origin`` read and write the clipboard without asking."""

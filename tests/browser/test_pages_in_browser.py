@@ -85,7 +85,7 @@ def test_the_first_key_leads_past_the_header_to_the_content(browser: Browser) ->
     skip = browser.driver.switch_to.active_element
     assert skip.text == "Skip to the content"
     skip.send_keys(Keys.ENTER)
-    assert browser.ask("document.activeElement.id") == "content"
+    browser.until("document.activeElement.id === 'content'")
 
 
 def test_what_has_the_focus_is_outlined(browser: Browser) -> None:
@@ -144,13 +144,15 @@ def test_without_scripts_every_page_says_the_same(server: Server) -> None:
             assert plain.driver.find_element(By.TAG_NAME, "h1").is_displayed()
             assert plain.driver.find_elements(By.CSS_SELECTOR, "button[data-copy]:not([hidden])") == []
         plain.open("/skills")
-        plain.driver.find_element(By.ID, "q").send_keys("release", Keys.ENTER)
+        with plain.leaving():
+            plain.driver.find_element(By.ID, "q").send_keys("release", Keys.ENTER)
         assert len(plain.driver.find_elements(By.CSS_SELECTOR, ".card")) == 1
         plain.open("/skills")
         seen = {link.get_attribute("href") for link in plain.driver.find_elements(By.CSS_SELECTOR, ".card h3 a")}
         # So tall that nothing must be scrolled to: the driver scrolls by a script.
         plain.resize(1280, 4000)
-        plain.driver.find_element(By.CSS_SELECTOR, "a[rel=next]").click()
+        with plain.leaving():
+            plain.driver.find_element(By.CSS_SELECTOR, "a[rel=next]").click()
         following = {link.get_attribute("href") for link in plain.driver.find_elements(By.CSS_SELECTOR, ".card h3 a")}
         assert (len(seen), len(following)) == (24, 4)
         assert seen.isdisjoint(following)
