@@ -21,6 +21,8 @@ from vskill.kv.namespace import KVNamespace
 from vskill.kv.rows import NewRows, insert_rows
 
 _HISTORY: Final = ("namespace", "submission_id", "sequence", "from_state", "to_state", "reason", "actor", "trigger")
+_HistoryRow = tuple[str, int, str, str, str, str, str]
+"""Submission, sequence, the two states, reason, actor, trigger."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +52,17 @@ def new_submission_id() -> str:
     return f"sub_{uuid.uuid4().hex}"
 
 
-_HistoryRow = tuple[str, int, str, str, str, str, str]
-"""Submission, sequence, the two states, reason, actor, trigger."""
+def _value_after(
+    submission: Submission, following: State, reason: str, changes: Mapping[str, Any] | None, now: str
+) -> dict[str, Any]:
+    # A reason may quote what a stranger wrote.
+    return {
+        **submission.value,
+        **(changes or {}),
+        "state": following,
+        "reason": storable(reason),
+        "updatedAt": now,
+    }
 
 
 def _history(env: WorkerEnv, rows: Iterable[_HistoryRow]) -> NewRows:
@@ -94,14 +105,13 @@ def transition(
     somebody else moved it since; nothing is written then.
     """
     check_transition(submission.state, following, by_operator=by_operator)
-    reason = storable(reason)
     with transaction.atomic(using=env.database):
         now = isoformat(database_now(env.database))
-        value = {**submission.value, **(changes or {}), "state": following, "reason": reason, "updatedAt": now}
+        value = _value_after(submission, following, reason, changes, now)
         version = submission_namespace(env).put_sync(
             submission_key(submission.id), value, expect_version=submission.version
         )
-        _record(env, (submission.id, version, submission.state, following, reason, actor, trigger))
+        _record(env, (submission.id, version, submission.state, following, value["reason"], actor, trigger))
     return Submission(submission.id, version, value)
 
 
@@ -112,33 +122,15 @@ def transition_many(env: WorkerEnv, steps: Sequence[Step]) -> list[Submission | 
     others move; an error of the database is raised, and none moves.
     """
     now = isoformat(database_now(env.database))
-    # A reason may quote what a stranger wrote.
-    reasons = [storable(step.reason) for step in steps]
-    moved = []
-    for step, reason in zip(steps, reasons, strict=True):
+    moved, changes, rows = [], [], []
+    for step in steps:
         before = step.submission
-        value = {
-            **before.value,
-            **(step.changes or {}),
-            "state": step.following,
-            "reason": reason,
-            "updatedAt": now,
-        }
-        moved.append(Submission(before.id, before.version + 1, value))
-    rows = [
-        (one.id, one.version, step.submission.state, step.following, reason, step.actor, step.trigger)
-        for step, one, reason in zip(steps, moved, reasons, strict=True)
-    ]
-    written = update_many(
-        SubmissionEntry,
-        env.database,
-        env.name,
-        [
-            Change(submission_key(one.id), one.value, one.version - 1, step.submission.value)
-            for step, one in zip(steps, moved, strict=True)
-        ],
-        beside=_history(env, rows),
-    )
+        value = _value_after(before, step.following, step.reason, step.changes, now)
+        one = Submission(before.id, before.version + 1, value)
+        moved.append(one)
+        changes.append(Change(submission_key(one.id), value, before.version, before.value))
+        rows.append((one.id, one.version, before.state, step.following, value["reason"], step.actor, step.trigger))
+    written = update_many(SubmissionEntry, env.database, env.name, changes, beside=_history(env, rows))
     return [
         one
         if done

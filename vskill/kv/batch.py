@@ -101,14 +101,15 @@ class _Update:
     def run_with(self, rows: Sequence[Sequence[Any]], beside: NewRows) -> set[str]:
         """Do the same (PostgreSQL) and insert rows beside those that were written, in one statement: a transaction
         around two would cost three more round trips."""
-        types = [*self._types, *beside.types(self.alias)]
-        own = ", ".join(f"v.column{position}" for position in range(len(self._types) + 1, len(types) + 1))
-        joined = [(*row, *new) for row, new in zip(rows, beside.rows, strict=True)]
+        own = self._types
+        types = [*own, *beside.types(self.alias)]
+        new = ", ".join(f"v.column{position}" for position in range(len(own) + 1, len(types) + 1))
+        joined = [(*row, *other) for row, other in zip(rows, beside.rows, strict=True)]
         return self._execute(
             types,
             joined,
             f", updated AS ({self._statement}), inserted AS ("  # noqa: S608 - as above
-            f'{beside.insert} SELECT {own} FROM v JOIN updated ON updated."key" = v.column1) SELECT "key" FROM updated',
+            f'{beside.insert} SELECT {new} FROM v JOIN updated ON updated."key" = v.column1) SELECT "key" FROM updated',
         )
 
     def _execute(self, types: Sequence[str], rows: Sequence[Sequence[Any]], statement: str) -> set[str]:
