@@ -18,8 +18,8 @@ from django.utils.safestring import SafeString
 from marketplace.block_admin import BlockAdmin
 from marketplace.models import ALIAS_PREFIX, SKILL_PREFIX, HistoryEvent, SkillEntry, SkillVersion
 from marketplace.operations import FOR_MANY, OPERATIONS, Operation
+from marketplace.pages.wording import VERDICTS
 from marketplace.records import Visibility
-from marketplace.wording import VERDICTS
 from vskill.errors import VskillError
 from vskill.kv.admin import BoundedPaginator, pretty_value
 from vskill.read_only_admin import ReadOnlyAdmin, prefix_range, row_numbers

@@ -12,8 +12,8 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 
-from marketplace.blocklist import PREFIX, Block, BlockKind, InvalidBlock, add_block, block_of, remove_block
 from marketplace.models import BlockEntry
+from marketplace.skills.blocklist import PREFIX, Block, BlockKind, InvalidBlock, add_block, block_of, remove_block
 from vskill.kv.admin import KVEntryAdmin
 from vskill.kv.codec import decode
 from vskill.read_only_admin import prefix_range

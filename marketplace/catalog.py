@@ -18,7 +18,9 @@ from marketplace.errors import (
     SkillNotFound,
     SlugTaken,
 )
-from marketplace.listing import (
+from marketplace.models import ALIAS_PREFIX, SKILL_PREFIX, SkillEntry, SkillVersion
+from marketplace.records import SkillRecord, Visibility
+from marketplace.skills.listing import (
     SORTS,
     SkillFilters,
     SkillPage,
@@ -27,8 +29,7 @@ from marketplace.listing import (
     get_skill_facets,
     list_skills,
 )
-from marketplace.models import ALIAS_PREFIX, SKILL_PREFIX, SkillEntry, SkillVersion
-from marketplace.moderation import (
+from marketplace.skills.moderation import (
     delete_skill,
     quarantine_skill,
     quarantine_version,
@@ -38,7 +39,7 @@ from marketplace.moderation import (
     unyank,
     yank_version,
 )
-from marketplace.publication import (
+from marketplace.skills.publish import (
     PreparedPublication,
     Publication,
     PublishedFile,
@@ -46,9 +47,8 @@ from marketplace.publication import (
     prepare_publication,
     publish_skill,
 )
-from marketplace.records import SkillRecord, Visibility
-from marketplace.skill_store import skill_namespace
-from marketplace.visibility import fetchable_versions, is_fetchable, is_visible, listed_skills, visible_skills
+from marketplace.skills.store import skill_namespace
+from marketplace.skills.visibility import fetchable_versions, is_fetchable, is_visible, listed_skills, visible_skills
 from vskill.environments import WorkerEnv
 from vskill.kv.codec import decode
 from vskill.kv.namespace import KVNamespace

@@ -150,7 +150,7 @@ class SkillEntry(AbstractKVEntry):
 
 
 class BlockEntry(KVEntry):
-    """An entry of the block list, ``blocked:{kind}:{value}``, for the admin; ``marketplace.blocklist`` writes them."""
+    """An entry of the block list, ``blocked:{kind}:{value}``, for the admin; ``skills.blocklist`` writes them."""
 
     class Meta:
         proxy = True

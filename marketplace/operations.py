@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from marketplace.moderation import (
+from marketplace.skills.moderation import (
     delete_skill,
     quarantine_skill,
     quarantine_version,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, URLResolver, include, path
 
-from marketplace import views
+from marketplace.pages import views
 
 app_name = "marketplace"
 urlpatterns: list[URLPattern | URLResolver] = [

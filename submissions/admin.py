@@ -25,7 +25,7 @@ from submissions.models import SubmissionEntry
 from submissions.operations import OPERATIONS, Operation
 from submissions.presentation import submission_path, timeline
 from submissions.states import STATES, STUCK_STATES, State
-from submissions.store import history
+from submissions.store.queries import history
 from vskill.errors import VskillError
 from vskill.read_only_admin import ReadOnlyAdmin, prefix_range, row_numbers
 from vskill.worker_context import require_worker_env

@@ -14,8 +14,9 @@ from django.views.decorators.http import require_http_methods
 from submissions.intake import Accepted, IntakeBusy, NoSkillFound, Outcome, submit
 from submissions.presentation import as_json, transition_as_json
 from submissions.source.errors import InvalidRepositoryURL, SourceError
-from submissions.sources import repository_url
-from submissions.store import SubmissionNotFound, get_submission, get_submission_index, history
+from submissions.source.fetching import repository_url
+from submissions.store.queries import get_submission, get_submission_index, history
+from submissions.store.records import SubmissionNotFound
 from vskill.environments import WorkerEnv
 from vskill.errors import VskillError
 from vskill.kv.threads import readers

@@ -14,20 +14,22 @@ from typing import Any
 from django.core import signing
 from django.db import IntegrityError, transaction
 
-from marketplace.blocklist import is_blocked
+from marketplace.skills.blocklist import is_blocked
 from submissions.models import SubmissionEntry
-from submissions.pipeline import VERIFY
+from submissions.pipeline.process import VERIFY
 from submissions.queue.database import get_queue
+from submissions.sandbox.tree_entries import below, odd_name
+from submissions.source.fetching import fetch, repository_url, scratch_folder
 from submissions.source.git import Snapshot
 from submissions.source.packages import FoundSkill, find_skills
 from submissions.source.urls import RepositoryURL
-from submissions.sources import fetch, repository_url, scratch_folder
 from submissions.states import ACTIVE_STATES, LIVE_STATES, State
-from submissions.store import Submission, create_submission, read_submission, repeat, transition
-from submissions.tree_entries import below, odd_name
-from submissions.verification.findings import visible
+from submissions.store.queries import read_submission
+from submissions.store.records import Submission
+from submissions.store.transitions import create_submission, repeat, transition
 from vskill.environments import WorkerEnv
 from vskill.errors import VskillError
+from vskill.hidden_characters import visible
 from vskill.kv.errors import VersionConflict
 from vskill.kv.threads import writers
 

@@ -9,10 +9,12 @@ from typing import Final
 from django.db import transaction
 
 from submissions.models import QueueMessage
-from submissions.pipeline import VERIFY
+from submissions.pipeline.process import VERIFY
 from submissions.queue.database import get_queue
 from submissions.states import ACTIVE_STATES, IllegalTransition, State
-from submissions.store import Submission, read_submission, repeat, transition
+from submissions.store.queries import read_submission
+from submissions.store.records import Submission
+from submissions.store.transitions import repeat, transition
 from vskill.environments import WorkerEnv
 from vskill.errors import VskillError
 from vskill.kv.models import KVEntry

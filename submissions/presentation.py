@@ -13,11 +13,12 @@ from django.urls import reverse
 
 from marketplace.catalog import find_skill
 from marketplace.models import SkillEntry
-from marketplace.visibility import visible_skills
-from submissions.evidence import all_evidence, findings_of
+from marketplace.skills.visibility import visible_skills
 from submissions.models import QueueMessage, SubmissionEntry, SubmissionTransition
 from submissions.states import STATES, Group, State
-from submissions.store import Submission, history
+from submissions.store.evidence import all_evidence, findings_of
+from submissions.store.queries import history
+from submissions.store.records import Submission
 from vskill.environments import WorkerEnv
 from vskill.kv.clock import isoformat, parse_isoformat
 from vskill.kv.codec import decode

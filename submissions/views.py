@@ -32,7 +32,8 @@ from submissions.presentation import GROUP_LABELS, listed, shown_slugs, skill_pa
 from submissions.queue.pause import get_pause
 from submissions.source.errors import SourceError
 from submissions.states import ACTIVE_STATES, STATES, Group, State
-from submissions.store import SubmissionNotFound, count_states, get_submission, get_submission_index, recently_decided
+from submissions.store.queries import count_states, get_submission, get_submission_index, recently_decided
+from submissions.store.records import SubmissionNotFound
 from vskill.environments import WorkerEnv
 from vskill.errors import VskillError
 from vskill.heartbeat import living

@@ -22,7 +22,7 @@ FLOORS = ("vskill", "marketplace", "submissions")
 # The settings list the apps, and the root URL space includes theirs: Django reads both by name.
 MAY_NAME_APPS = {"vskill.settings", "vskill.urls"}
 # Skills of the demo: content that is submitted, no module of ours.
-CONTENT = ROOT / "submissions" / "demo"
+CONTENT = ROOT / "submissions" / "demo" / "skills"
 # A module of 250 lines is asked whether it has two jobs; past 300 the answer is yes. A test module may list more cases.
 LONGEST_MODULE = 300
 LONGEST_TEST_MODULE = 400

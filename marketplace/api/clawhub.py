@@ -20,13 +20,13 @@ from marketplace.api.shapes import (
     version_shape,
     vskill_version,
 )
-from marketplace.archives import MANIFEST_NAME
+from marketplace.api.trust import evidence, milliseconds, moderation
+from marketplace.artifacts.archives import MANIFEST_NAME
 from marketplace.catalog import SORTS, SkillFilters, fetchable_versions, find_version_sync, list_skills
 from marketplace.errors import InvalidListing
 from marketplace.models import SkillEntry, SkillVersion
-from marketplace.search import search_sync
-from marketplace.slugs import base_slug
-from marketplace.trust import evidence, milliseconds, moderation
+from marketplace.skills.search import search_sync
+from marketplace.skills.slugs import base_slug
 
 # clawhub's names of orders; nobody rates skills here, so its two rankings by opinion are the one by downloads.
 _SORTS: Final = {

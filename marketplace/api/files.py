@@ -11,9 +11,9 @@ from django.http import HttpResponse
 
 from marketplace.api.http import SAFE, Asked, Refused, api_view, open_to_all, parameter, tagged
 from marketplace.api.lookup import archive_content, named_skill, visible_skill, wanted_version
-from marketplace.archives import read_member
-from marketplace.downloads import count_download_sync
+from marketplace.artifacts.archives import read_member
 from marketplace.models import SkillVersion
+from marketplace.skills.downloads import count_download_sync
 from vskill.environments import WorkerEnv
 from vskill.kv.threads import writers
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from marketplace.api.http import Asked, Refused, parameter
 from marketplace.catalog import find_skill_sync, find_version_sync, is_visible
 from marketplace.models import ArchiveBlob, SkillEntry, SkillVersion
-from marketplace.publishers import publisher_of
 from marketplace.records import Visibility
+from marketplace.skills.publishers import publisher_of
 from vskill.environments import WorkerEnv
 
 SKILL_NOT_FOUND = "Skill not found"

@@ -9,10 +9,10 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
+from marketplace.api.trust import certification_tier, milliseconds, trust_tier
 from marketplace.errors import MalformedRecord
 from marketplace.models import SkillEntry, SkillVersion
-from marketplace.publishers import publisher_of
-from marketplace.trust import certification_tier, milliseconds, trust_tier
+from marketplace.skills.publishers import publisher_of
 
 
 def _tags(skill: SkillEntry) -> list[str]:

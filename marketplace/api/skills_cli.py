@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.http import HttpResponse
 
 from marketplace.api.http import SAFE, Asked, api_view, json_answer, limit_of, parameter, public_base
-from marketplace.search import search_sync
+from marketplace.skills.search import search_sync
 
 
 @api_view(*SAFE)

@@ -9,15 +9,15 @@ from django.http import HttpResponse
 from marketplace.api.http import SAFE, Asked, Refused, api_view, json_answer, json_body, limit_of, parameter
 from marketplace.api.lookup import archive_content, exact_version, named_skill, visible_skill
 from marketplace.api.shapes import skill_shape
-from marketplace.archives import read_member
-from marketplace.blocklist import Block, BlockKind, InvalidBlock, is_blocked, list_blocks
+from marketplace.api.trust import certification_tier
+from marketplace.artifacts.archives import read_member
+from marketplace.artifacts.diffs import FileChange, compare
 from marketplace.catalog import find_skill_sync, is_visible
-from marketplace.diffs import FileChange, compare
 from marketplace.models import SkillEntry, SkillVersion
 from marketplace.records import Visibility
-from marketplace.search import search_sync
-from marketplace.trust import certification_tier
-from marketplace.versions import parse_version
+from marketplace.skills.blocklist import Block, BlockKind, InvalidBlock, is_blocked, list_blocks
+from marketplace.skills.search import search_sync
+from marketplace.skills.versions import parse_version
 from vskill.environments import WorkerEnv
 
 _MOST_CHECKED: Final = 200

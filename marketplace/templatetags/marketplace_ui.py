@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from django import template
 
-from marketplace.wording import capability_words, published_words, severity_words, verdict_words
+from marketplace.pages.wording import capability_words, published_words, severity_words, verdict_words
 
 register = template.Library()
 

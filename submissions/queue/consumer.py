@@ -13,25 +13,15 @@ from typing import Any, Final
 
 from django.conf import settings
 
-from submissions.queue.attention import attentive
 from submissions.queue.base import Message, MessageBatch, Queue
 from submissions.queue.database import get_queue, gone_too_often
-from submissions.queue.last_chances import Apart, LastChances
+from submissions.queue.isolation import Apart, LastChances
 from submissions.queue.leases import LeaseKeeper
 from submissions.queue.pause import get_pause
-from submissions.queue.settling import BatchReport, Handler, Handlers, backoff, given_back, given_up, work_on
+from submissions.queue.settlement import BatchReport, Handlers, given_back, given_up, work_on
+from submissions.queue.watchers import attentive
 from vskill.environments import WorkerEnv
 from vskill.worker_context import run_with_worker_env
-
-__all__ = [
-    "BatchReport",
-    "Consumer",
-    "ConsumerOptions",
-    "Handler",
-    "Handlers",
-    "backoff",
-    "handle_submission_queue",
-]
 
 logger = logging.getLogger(__name__)
 

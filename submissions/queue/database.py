@@ -20,10 +20,10 @@ from django.db.models.functions import Now
 
 from submissions.models import QueueMessage
 from submissions.queue.base import Message, MessageBatch, Queue, QueueStatus
-from submissions.queue.grouping import group
+from submissions.queue.notifications import watch
 from submissions.queue.statements import AGING, QueueStatements, queue_statements
-from submissions.queue.wakeups import watch
 from vskill.environments import WorkerEnv
+from vskill.kv.coalescing import group
 from vskill.kv.codec import encode, storable
 from vskill.kv.rows import with_rows
 from vskill.kv.threads import DatabaseThreads, readers, writers

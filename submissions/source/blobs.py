@@ -10,10 +10,10 @@ import re
 from collections.abc import AsyncIterator, Iterable, Iterator
 from pathlib import Path
 
-from submissions.child_processes import ChildLimits
+from submissions.sandbox.child_processes import ChildLimits
+from submissions.sandbox.tree_entries import TreeEntry, below, collisions, odd_name
 from submissions.source.errors import FetchFailed, RepositoryTooLarge, UnsafeTree
 from submissions.source.git import Snapshot
-from submissions.tree_entries import TreeEntry, below, collisions, odd_name
 
 # How much is held in memory at once.
 _BATCH_BYTES = 4 * 1024 * 1024

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
-from submissions.child_processes import ChildLimits, ChildOutcome, ChildResult
+from submissions.sandbox.child_processes import ChildLimits, ChildOutcome, ChildResult
+from submissions.sandbox.tree_entries import TreeEntry
 from submissions.source.errors import (
     CommitNotAvailable,
     FetchFailed,
@@ -26,7 +27,6 @@ from submissions.source.git_process import GitSandbox, fetch_configuration, open
 from submissions.source.hosts import normalise_host, resolve_public
 from submissions.source.local import own_git_directory
 from submissions.source.urls import RepositoryURL, SourcePolicy, resolve_below
-from submissions.tree_entries import TreeEntry
 
 _HEAD = "refs/vskill/head"
 _SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")

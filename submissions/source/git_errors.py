@@ -6,7 +6,7 @@ import re
 import signal
 from dataclasses import dataclass
 
-from submissions.child_processes import ChildOutcome, ChildResult
+from submissions.sandbox.child_processes import ChildOutcome, ChildResult
 from submissions.source.errors import (
     CommitNotAvailable,
     FetchFailed,
@@ -17,7 +17,7 @@ from submissions.source.errors import (
     RepositoryTooLarge,
     SourceError,
 )
-from submissions.verification.findings import visible
+from vskill.hidden_characters import visible
 
 _MISSING = "There is no such repository, or it is private: only public ones can be fetched. Check the address."
 _MOVED = "The host answers with a redirect: the repository was renamed or moved. Submit its new address."

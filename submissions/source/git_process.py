@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from submissions.child_processes import ChildLimits, ChildResult, run_child
+from submissions.sandbox.child_processes import ChildLimits, ChildResult, run_child
 from submissions.source.errors import GitUnavailable
 
 # http.curloptResolve, without which a checked address could be swapped for another, came with 2.37.

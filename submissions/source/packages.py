@@ -8,14 +8,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from submissions.sandbox.tree_entries import TreeEntry, below, odd_name
 from submissions.source.blobs import read_blob, read_blobs, write_tree
 from submissions.source.errors import InvalidPackage, SourceError, TooManySkills
 from submissions.source.frontmatter import FrontmatterError, SkillDocument, decode_skill_md, parse_skill_md, problem
 from submissions.source.git import Snapshot
 from submissions.source.manifest import Manifest, lint, read_manifest
-from submissions.tree_entries import TreeEntry, below, odd_name
-from submissions.verification.findings import Finding, FindingKind, strongest_first, visible
+from submissions.verification.findings import Finding, FindingKind, strongest_first
 from submissions.verification.structure import StructureLimits, capabilities_of, check_entries, check_files
+from vskill.hidden_characters import visible
 
 _SKILL_FILE = "SKILL.md"
 _HEAD_BYTES = 1024

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from vskill.hidden_characters import visible
+
 MAX_EXCERPT = 240
-MAX_SENTENCE = 1000
-_DECEPTIVE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 
 class Severity(StrEnum):
@@ -46,24 +45,6 @@ class FindingKind(StrEnum):
     EXPOSURE = "exposure"
     COVERAGE = "coverage"
     LINT = "lint"
-
-
-def visible(text: str, limit: int = MAX_SENTENCE) -> str:
-    r"""Return ``text`` with everything that could deceive an eye or a terminal spelled out as ``\u{...}``.
-
-    Control characters, bidirectional and zero-width format characters, tag characters, private-use characters,
-    unpaired surrogates and exotic spaces are escaped. The result is at most ``limit`` characters long, an ellipsis
-    at its end where it was cut; calling this again on the result changes nothing.
-    """
-    shown = "".join(_visible_character(character) for character in text[: limit + 1])
-    return shown if len(shown) <= limit else shown[: limit - 2].rstrip() + " …"
-
-
-def _visible_character(character: str) -> str:
-    if " " <= character <= "~":
-        return character
-    deceptive = unicodedata.category(character) in _DECEPTIVE or character.isspace() or character >= "\U000e0100"
-    return f"\\u{{{ord(character):x}}}" if deceptive else character
 
 
 @dataclass(frozen=True)

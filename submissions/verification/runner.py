@@ -8,10 +8,10 @@ import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from submissions.child_processes import ChildLimits, ChildOutcome, ChildResult, run_child
+from submissions.sandbox.child_processes import ChildLimits, ChildOutcome, ChildResult, run_child
 from submissions.verification.engines.base import Engine, EngineResult, EngineStatus
 from submissions.verification.errors import EngineUnavailable
-from submissions.verification.findings import visible
+from vskill.hidden_characters import visible
 
 _GIB = 1024 * 1024 * 1024
 _MIB = 1024 * 1024

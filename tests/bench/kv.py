@@ -25,10 +25,10 @@ from django.db import connection
 
 from submissions.models import SUBMISSION_PREFIX, SubmissionEntry
 from submissions.states import STUCK_THRESHOLD
-from submissions.store import get_stuck_submissions
+from submissions.store.queries import get_stuck_submissions
 from tests.bench.rows import Row, at_least, at_most, to_json
 from tests.bench.store import STUCK, fill
-from tests.kv.database_layer import Execute, around_each_statement
+from tests.vskill.kv.database_layer import Execute, around_each_statement
 from vskill.environments import WorkerEnv, get_environment
 from vskill.kv.codec import decode, prefix_end
 from vskill.kv.decoding import decode_row

@@ -20,15 +20,16 @@ if __name__ == "__main__":
 from asgiref.sync import async_to_sync
 from django.core.management import call_command
 
-from submissions.moving import move
-from submissions.pipeline import VERIFY
+from submissions.pipeline.process import VERIFY
 from submissions.queue.base import Message
-from submissions.queue.consumer import Consumer, ConsumerOptions, Handler
+from submissions.queue.consumer import Consumer, ConsumerOptions
 from submissions.queue.database import get_queue
 from submissions.queue.pause import get_pause
+from submissions.queue.settlement import Handler
 from submissions.states import State
-from submissions.steps import Step
-from submissions.store import get_submission
+from submissions.store.batched_transitions import move
+from submissions.store.queries import get_submission
+from submissions.store.transitions import Step
 from tests.bench.ready import say, wait_for_the_others
 from tests.submissions.factories import make_submissions
 from vskill.environments import get_environment

@@ -34,7 +34,7 @@ def main() -> None:
     """Publish skills, and leave submissions in every group of states."""
     django.setup()
     from submissions.states import State  # noqa: PLC0415 - after setup, as every model
-    from tests.marketplace.page_factory import finding, publish  # noqa: PLC0415
+    from tests.marketplace.pages.page_factory import finding, publish  # noqa: PLC0415
     from vskill.environments import get_environment  # noqa: PLC0415
 
     env = get_environment("default")
@@ -67,7 +67,7 @@ def main() -> None:
 
 def submissions(env: Any, state: Any) -> list[tuple[Any, str]]:
     """Take one submission into each state named, and return their pages."""
-    from submissions.store import create_submission, transition  # noqa: PLC0415 - after setup
+    from submissions.store.transitions import create_submission, transition  # noqa: PLC0415 - as above
     from vskill.kv.threads import readers, writers  # noqa: PLC0415
 
     decision = {

@@ -13,8 +13,8 @@ from typing import Any
 from asgiref.sync import sync_to_async
 from django.test import AsyncClient
 
-from submissions.handlers import make_handlers
 from submissions.models import QueueMessage, SubmissionEntry, SubmissionTransition
+from submissions.pipeline.handlers import make_handlers
 from submissions.queue.consumer import Consumer, ConsumerOptions
 from vskill.environments import WorkerEnv
 

@@ -11,7 +11,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from pytest_django import Settings
 
-from submissions.demo_repository import CONTENT, build_demo_repository
+from submissions.demo.repository import FOLDER, build_demo_repository
 from tests.git_factory import git, make_repository, skill_md
 
 GOOD = {"colour-contrast", "csv-tidy", "link-check", "meeting-minutes", "release-notes", "sql-review", "诗词赏析"}
@@ -62,7 +62,7 @@ async def test_the_demo_of_an_earlier_release_gives_way(tmp_path: Path) -> None:
 
 
 def test_nothing_in_the_demo_is_a_link_in_a_checkout_of_this_project() -> None:
-    assert [path for path in CONTENT.rglob("*") if path.is_symlink()] == []
+    assert [path for path in FOLDER.rglob("*") if path.is_symlink()] == []
 
 
 @pytest.mark.django_db(transaction=True)

@@ -11,7 +11,7 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 
-from submissions.demo_repository import build_demo_repository
+from submissions.demo.repository import build_demo_repository
 from tests.end_to_end.journey import (
     WHOLE_WAY,
     Visitor,

@@ -10,9 +10,9 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from marketplace.blocklist import BlockKind, add_block, is_blocked
 from marketplace.catalog import rename_skill
 from marketplace.models import HistoryEvent, SkillEntry, SkillVersion
+from marketplace.skills.blocklist import BlockKind, add_block, is_blocked
 from tests.marketplace.factories import publish_example
 from vskill.environments import WorkerEnv
 from vskill.kv.models import KVEntry

@@ -16,7 +16,7 @@ from marketplace.catalog import (
     rename_skill,
 )
 from marketplace.models import SkillEntry
-from marketplace.skill_store import skill_namespace
+from marketplace.skills.store import skill_namespace
 from tests.marketplace.factories import publish_example, write_entries
 from vskill.environments import WorkerEnv
 from vskill.kv.namespace import KVNamespace

@@ -18,17 +18,18 @@ from django.db import connections, transaction
 
 from submissions.intake import accept_one, discover, submit
 from submissions.models import QueueMessage
-from submissions.moving import move
-from submissions.pipeline import VERIFY
-from submissions.queue.apart import run_apart
+from submissions.pipeline.process import VERIFY
 from submissions.queue.base import Message
-from submissions.queue.consumer import Consumer, ConsumerOptions, Handler, Handlers
+from submissions.queue.consumer import Consumer, ConsumerOptions
 from submissions.queue.database import get_queue
-from submissions.queue.workers import worker_name
-from submissions.recovery import recover_stuck
+from submissions.queue.process import run_apart
+from submissions.queue.settlement import Handler, Handlers
+from submissions.queue.worker_names import worker_name
+from submissions.recovery.sweep import recover_stuck
 from submissions.states import State
-from submissions.steps import Step
-from submissions.store import create_submission, get_submission
+from submissions.store.batched_transitions import move
+from submissions.store.queries import get_submission
+from submissions.store.transitions import Step, create_submission
 from tests.reliability import kill_points
 from tests.submissions.factories import make_submissions
 from vskill.environments import WorkerEnv, get_environment

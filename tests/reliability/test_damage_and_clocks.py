@@ -11,7 +11,7 @@ from submissions.models import QueueMessage
 from submissions.queue.base import Message
 from submissions.queue.database import get_queue
 from submissions.states import State
-from submissions.store import submission_key
+from submissions.store.transitions import submission_key
 from tests.reliability.conftest import Record
 from tests.reliability.installation import Installation
 from tests.submissions.commands.run import run

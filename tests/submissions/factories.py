@@ -8,9 +8,11 @@ from typing import Any
 from django.db import connections, transaction
 
 from submissions.models import QueueMessage, SubmissionEntry
-from submissions.pipeline import VERIFY
+from submissions.pipeline.process import VERIFY
 from submissions.states import State
-from submissions.store import Submission, new_submission_id, read_submission, submission_key
+from submissions.store.queries import read_submission
+from submissions.store.records import Submission
+from submissions.store.transitions import new_submission_id, submission_key
 from vskill.environments import WorkerEnv
 from vskill.kv.clock import database_now, isoformat
 from vskill.kv.codec import encode

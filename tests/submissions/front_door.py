@@ -6,10 +6,12 @@ import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 
-from submissions.handlers import make_handlers
 from submissions.intake import Accepted, submit
-from submissions.queue.consumer import BatchReport, Consumer, ConsumerOptions
-from submissions.store import Submission, get_submission
+from submissions.pipeline.handlers import make_handlers
+from submissions.queue.consumer import Consumer, ConsumerOptions
+from submissions.queue.settlement import BatchReport
+from submissions.store.queries import get_submission
+from submissions.store.records import Submission
 from tests.git_factory import make_repository, skill_md
 from vskill.environments import WorkerEnv
 

@@ -14,7 +14,7 @@ from django.urls import reverse
 
 from submissions.models import QueueMessage, SubmissionEntry
 from submissions.states import State
-from submissions.store import history, read_submission
+from submissions.store.queries import history, read_submission
 from tests.submissions.factories import make_submission
 from vskill.environments import WorkerEnv
 

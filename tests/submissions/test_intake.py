@@ -11,7 +11,7 @@ import pytest
 from asgiref.sync import async_to_sync
 from django.db import connections
 
-from marketplace.blocklist import BlockKind, add_block
+from marketplace.skills.blocklist import BlockKind, add_block
 from submissions.intake import (
     Accepted,
     Discovery,
@@ -27,7 +27,8 @@ from submissions.intake import (
 )
 from submissions.models import QueueMessage, SubmissionEntry, SubmissionTransition
 from submissions.states import State
-from submissions.store import read_submission, transition
+from submissions.store.queries import read_submission
+from submissions.store.transitions import transition
 from tests.git_factory import commit, skill_md
 from tests.submissions.front_door import drain, repository, skills, submitted, submitted_one
 from vskill.environments import WorkerEnv

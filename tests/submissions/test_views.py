@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from django.test import AsyncClient
 
-from marketplace.moderation import quarantine_skill
+from marketplace.skills.moderation import quarantine_skill
 from submissions.models import QueueMessage, SubmissionEntry
 from submissions.queue.pause import pause
-from submissions.store import get_submission
+from submissions.store.queries import get_submission
 from tests.git_factory import skill_md
 from tests.submissions.front_door import EVIL, drain, repository, skills, submitted, submitted_one
 from vskill.environments import WorkerEnv

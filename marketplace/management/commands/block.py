@@ -10,7 +10,7 @@ from typing import Any
 from asgiref.sync import sync_to_async
 from django.core.management.base import CommandError, CommandParser
 
-from marketplace.blocklist import BlockKind, InvalidBlock, add_block, list_blocks, remove_block
+from marketplace.skills.blocklist import BlockKind, InvalidBlock, add_block, list_blocks, remove_block
 from vskill.environments import WorkerEnv
 from vskill.management.environment_command import EnvironmentCommand
 

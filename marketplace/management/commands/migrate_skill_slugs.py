@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from asgiref.sync import sync_to_async
 from django.core.management.base import CommandParser
 
-from marketplace.slugs import SlugMigration, migrate_skill_slugs
+from marketplace.skills.slug_migration import SlugMigration, migrate_skill_slugs
 from vskill.environments import WorkerEnv
 from vskill.management.environment_command import EnvironmentCommand
 

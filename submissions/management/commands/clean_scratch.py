@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from submissions.sources import ABANDONED_AFTER, remove_abandoned_scratch
+from submissions.source.fetching import ABANDONED_AFTER, remove_abandoned_scratch
 
 
 class Command(BaseCommand):

@@ -9,10 +9,10 @@ from asgiref.sync import async_to_sync
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
-from submissions.handlers import make_handlers
-from submissions.queue.apart import consume_last_chances, run_apart
+from submissions.pipeline.handlers import make_handlers
 from submissions.queue.consumer import Consumer, ConsumerOptions
-from submissions.queue.workers import worker_name
+from submissions.queue.process import consume_last_chances, run_apart
+from submissions.queue.worker_names import worker_name
 from vskill.environments import WorkerEnv
 from vskill.heartbeat import heartbeat
 from vskill.management.environment_command import EnvironmentCommand

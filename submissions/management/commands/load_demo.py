@@ -12,13 +12,14 @@ from asgiref.sync import async_to_sync
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
-from submissions.demo_repository import DemoRepository, build_demo_repository, demo_path
+from submissions.demo.repository import DemoRepository, build_demo_repository, demo_path
 from submissions.intake import DiscoveredSkill, Discovery, accept, discover, identity_of
 from submissions.models import SubmissionEntry
 from submissions.presentation import as_json
 from submissions.source.errors import InvalidRepositoryURL
 from submissions.states import LIVE_STATES
-from submissions.store import Submission, read_submission
+from submissions.store.queries import read_submission
+from submissions.store.records import Submission
 from vskill.environments import WorkerEnv
 from vskill.errors import VskillError
 from vskill.kv.threads import readers

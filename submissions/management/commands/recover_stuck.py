@@ -13,7 +13,8 @@ from django.core.management.base import CommandParser
 from django.db import DatabaseError
 from tqdm import tqdm
 
-from submissions.recovery import SWEPT_STATES, RecoveryReport, RecoveryRunning, Result, recover_stuck
+from submissions.recovery.lock import RecoveryRunning
+from submissions.recovery.sweep import SWEPT_STATES, RecoveryReport, Result, recover_stuck
 from submissions.states import State
 from vskill.environments import WorkerEnv
 from vskill.management.environment_command import EnvironmentCommand

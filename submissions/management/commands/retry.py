@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from django.core.management.base import CommandError, CommandParser
 
-from submissions.dead_work import DeadWork, dead_work, retry
+from submissions.recovery.dead_letters import DeadWork, dead_work, retry
 from vskill.environments import WorkerEnv
 from vskill.errors import VskillError
 from vskill.kv.threads import readers, writers

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from django.core.management.base import CommandParser
 
-from submissions.consistency import StoreReport, verify_store
+from submissions.recovery.verify_store import StoreReport, verify_store
 from vskill.environments import WorkerEnv
 from vskill.management.environment_command import EnvironmentCommand
 

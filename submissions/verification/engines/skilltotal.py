@@ -14,7 +14,8 @@ from typing import Any
 
 from submissions.verification.engines.base import Engine, EngineResult, EngineStatus
 from submissions.verification.errors import EngineUnavailable
-from submissions.verification.findings import Finding, FindingKind, Severity, strongest_first, visible
+from submissions.verification.findings import Finding, FindingKind, Severity, strongest_first
+from vskill.hidden_characters import visible
 
 MAX_FINDINGS = 300
 _SCRIPT = str(Path(__file__).with_name("skilltotal_child.py"))

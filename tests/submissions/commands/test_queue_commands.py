@@ -11,7 +11,7 @@ from django.core.management import CommandError
 from submissions.models import QueueMessage
 from submissions.queue.database import get_queue
 from submissions.states import State
-from submissions.store import read_submission
+from submissions.store.queries import read_submission
 from tests.submissions.commands.run import Ended, help_of, run
 from tests.submissions.factories import make_submission, make_submissions
 from vskill.environments import WorkerEnv

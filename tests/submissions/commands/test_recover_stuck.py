@@ -9,8 +9,8 @@ from asgiref.sync import async_to_sync, sync_to_async
 from django.core.management import CommandError
 
 from submissions.models import QueueMessage
+from submissions.recovery.lock import sweep_lock
 from submissions.states import State
-from submissions.sweep_lock import sweep_lock
 from tests.submissions.commands.run import Ended, help_of, run
 from tests.submissions.factories import damage, make_submission, make_submissions
 from tests.submissions.refusals import inserts_refused

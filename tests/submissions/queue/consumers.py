@@ -7,7 +7,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from submissions.queue.base import Message
-from submissions.queue.consumer import Consumer, ConsumerOptions, Handler, Handlers
+from submissions.queue.consumer import Consumer, ConsumerOptions
+from submissions.queue.settlement import Handler, Handlers
 from tests.submissions.queue.messages import KIND
 from vskill.environments import WorkerEnv
 

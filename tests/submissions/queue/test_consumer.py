@@ -13,9 +13,10 @@ from pytest_django import Settings
 
 from submissions.models import QueueMessage
 from submissions.queue.base import Message, MessageBatch
-from submissions.queue.consumer import Handler, backoff, handle_submission_queue
+from submissions.queue.consumer import handle_submission_queue
 from submissions.queue.database import DatabaseQueue, get_queue
 from submissions.queue.pause import pause, resume
+from submissions.queue.settlement import Handler, backoff
 from tests.submissions.queue.consumers import Recorder, consumer, drained
 from tests.submissions.queue.messages import KIND, let_leases_end, receive, row, send
 from vskill.environments import WorkerEnv

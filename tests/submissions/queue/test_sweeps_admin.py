@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from submissions.models import RecoverySweep
-from submissions.recovery import begin_sweep, recover_stuck
+from submissions.recovery.sweep import begin_sweep, recover_stuck
 from tests.submissions.factories import damage, make_submissions
 from vskill.environments import WorkerEnv
 

@@ -7,7 +7,8 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from submissions.verification.findings import Finding, FindingKind, Severity, strongest_first, visible
+from submissions.verification.findings import Finding, FindingKind, Severity, strongest_first
+from vskill.hidden_characters import visible
 
 
 def finding(**fields: object) -> Finding:

@@ -177,7 +177,7 @@ def test_a_child_dies_with_the_process_that_started_it(tmp_path: Path) -> None:
     code = f"import os, time\nheld = os.open({str(fifo)!r}, os.O_WRONLY)\nos.write(held, b'up')\ntime.sleep(600)"
     parent = (
         "import asyncio, sys\nfrom pathlib import Path\n"
-        "from submissions.child_processes import ChildLimits, run_child\n"
+        "from submissions.sandbox.child_processes import ChildLimits, run_child\n"
         f"asyncio.run(run_child([sys.executable, '-c', {code!r}], env={{}}, cwd=Path({str(tmp_path)!r}),"
         " limits=ChildLimits(seconds=600, output_bytes=1)))"
     )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from marketplace.archives import Member, build_tar_gz, build_zip, read_member
-from submissions.tree_entries import TreeEntry, collisions, odd_name
+from marketplace.artifacts.archives import Member, build_tar_gz, build_zip, read_member
+from submissions.sandbox.tree_entries import TreeEntry, collisions, odd_name
 from submissions.verification.findings import FindingKind
 from submissions.verification.structure import StructureLimits, capabilities_of, check_entries, check_files
 

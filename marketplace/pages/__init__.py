@@ -1,0 +1,3 @@
+"""The pages that visitors read."""
+
+from __future__ import annotations

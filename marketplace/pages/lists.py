@@ -1,0 +1,142 @@
+"""What the home page, the list and a publisher's page show, read in one go on a database thread."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+from urllib.parse import quote
+
+from django.db.models import Max
+from django.urls import reverse
+from django.utils import timezone
+
+from marketplace.catalog import SkillFilters, SkillPage, facet_counts, fetchable_versions, list_skills, listed_skills
+from marketplace.errors import MalformedRecord
+from marketplace.models import SkillEntry, SkillVersion
+from marketplace.pages.list_query import FACETS, ListQuery
+from marketplace.pages.wording import capability_words, published_words
+from vskill.environments import WorkerEnv
+
+PAGE_SIZE: Final = 24
+NEWEST: Final = 6
+
+
+def skill_href(slug: str, below: str = "") -> str:
+    """Return the address of a skill's page, or of something below it."""
+    address = reverse("marketplace:skill", args=[slug])
+    return f"{address}/{below}" if below else address
+
+
+def publisher_href(handle: str) -> str:
+    """Return the address of a publisher's page, empty for no publisher."""
+    return reverse("marketplace:publisher", args=[handle]) if handle else ""
+
+
+def file_href(slug: str, path: str) -> str:
+    """Return the address of one file's page."""
+    return skill_href(slug, f"files/{quote(path)}")
+
+
+def capabilities_of(row: SkillEntry) -> tuple[str, ...] | None:
+    """Return what a skill asks for; ``None``, shown as not recorded, where its value cannot be read."""
+    try:
+        return row.capabilities
+    except (MalformedRecord, ValueError):
+        # The columns beside it are still true, and verify_store reports the value: one bad row must not hide a list.
+        return None
+
+
+def card(row: SkillEntry) -> dict[str, Any]:
+    """Return what a list shows of one skill."""
+    return {
+        "href": skill_href(row.slug),
+        "name": row.display_name or row.name,
+        "owner": row.publisher_handle,
+        "publisher_href": publisher_href(row.publisher_handle),
+        "description": row.description,
+        "version": row.latest_version,
+        "verdict": row.verdict,
+        "capabilities": capabilities_of(row),
+        "updated_at": row.changed_at,
+    }
+
+
+def home_context(env: WorkerEnv) -> dict[str, Any]:
+    """Return the numbers of the registry, counted now, and its newest skills."""
+    skills = listed_skills(SkillEntry.objects.using(env.database).filter(namespace=env.name))
+    versions = fetchable_versions(SkillVersion.objects.using(env.database).filter(namespace=env.name))
+    return {
+        "figures": {
+            "skills": skills.count(),
+            "versions": versions.count(),
+            "publishers": skills.exclude(publisher_handle="").values("publisher_handle").distinct().count(),
+            "last_published": versions.aggregate(last=Max("created_at"))["last"],
+            "as_of": timezone.now(),
+        },
+        "newest": [card(row) for row in list_skills(env, limit=NEWEST).skills],
+    }
+
+
+def list_context(env: WorkerEnv, query: ListQuery) -> dict[str, Any]:
+    """Return the page of the list that ``query`` describes; raise ``InvalidListing`` for a cursor of another list."""
+    filters = SkillFilters(query=query.q, **query.filters)
+    page = list_skills(env, filters, sort=query.order, limit=PAGE_SIZE, cursor=query.cursor or None, count=True)
+    return {
+        "query": query.q,
+        "view": query.view,
+        "kept": query.kept(),
+        "total": page.total,
+        "as_of": timezone.now(),
+        "facets": _facets(query, facet_counts(env, filters)),
+        "filters": [
+            {"label": f"{FACETS[name]}: {_words(name, value)[0]}", "href": query.href(**{name: ""})}
+            for name, value in query.filters.items()
+        ],
+        "unfiltered_href": query.unfiltered(),
+        "sorts": query.sort_links(),
+        "views": query.view_links(),
+        **_page_links(query, page),
+    }
+
+
+def publisher_context(env: WorkerEnv, handle: str, cursor: str) -> dict[str, Any] | None:
+    """Return one page of what a publisher has published, or ``None`` where that is nothing."""
+    filters = SkillFilters(publisher=handle)
+    page = list_skills(env, filters, sort="updated", limit=PAGE_SIZE, cursor=cursor or None, count=True)
+    if not page.total:
+        return None
+    versions = fetchable_versions(SkillVersion.objects.using(env.database).filter(namespace=env.name))
+    last = versions.filter(skill__publisher_handle=handle).aggregate(last=Max("created_at"))["last"]
+    return {"owner": handle, "total": page.total, "last_published": last, **_page_links(ListQuery(cursor=cursor), page)}
+
+
+def _page_links(query: ListQuery, page: SkillPage) -> dict[str, Any]:
+    return {
+        "cards": [card(row) for row in page.skills],
+        "next_href": query.href(cursor=page.next_cursor) if page.next_cursor else "",
+        "first_href": query.href(cursor="") if query.cursor else "",
+    }
+
+
+def _facets(query: ListQuery, counts: dict[str, list[tuple[str, int]]]) -> list[dict[str, Any]]:
+    facets = []
+    for name, label in FACETS.items():
+        chosen = query.filters.get(name, "")
+        known: dict[str, int | None] = dict(counts[name])
+        if chosen:
+            # A chosen value stays in sight, so that it can be taken back, though it is rare or gone.
+            known.setdefault(chosen, None)
+        options = []
+        for value, count in known.items():
+            words, icon = _words(name, value)
+            href = query.href(**{name: "" if value == chosen else value})
+            options.append({"label": words, "icon": icon, "count": count, "href": href, "active": value == chosen})
+        facets.append({"label": label, "options": options})
+    return facets
+
+
+def _words(facet: str, value: str) -> tuple[str, str]:
+    if facet == "verdict":
+        return published_words(value).label, published_words(value).icon
+    if facet == "capability":
+        return capability_words(value).label, capability_words(value).icon
+    return value, ""

@@ -1,0 +1,227 @@
+"""What the pages of one skill show: its version, files, scan, versions and the lines that install it."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final
+from urllib.parse import urlencode, urlsplit
+
+from django.utils.safestring import SafeString
+
+from marketplace.catalog import fetchable_versions, find_skill_sync, find_version_sync
+from marketplace.models import SkillEntry, SkillVersion
+from marketplace.pages.lists import capabilities_of, file_href, publisher_href, skill_href
+from marketplace.pages.markdown import render_skill_md
+from marketplace.pages.wording import version_words
+from vskill.environments import WorkerEnv
+
+MOST_VERSIONS: Final = 100
+_OUTCOMES: Final = {
+    "complete": "Read all of it",
+    "partial": "Read a part of it",
+    "failed": "Failed",
+    "timed_out": "Stopped for taking too long",
+}
+
+
+@dataclass(frozen=True)
+class Found:
+    """A skill that is shown and the version that was asked for."""
+
+    skill: SkillEntry
+    version: SkillVersion
+
+    @property
+    def exact(self) -> str:
+        """Return the query that keeps an address at this version; empty for the latest."""
+        latest = self.version.version == self.skill.latest_version
+        return "" if latest else f"?{urlencode({'version': self.version.version})}"
+
+
+def find(env: WorkerEnv, slug: str, version: str = "") -> Found | None:
+    """Return the skill that ``slug`` names, now or formerly, at a version (by default the latest), or ``None``.
+
+    A skill whose versions are all yanked is shown at the newest of them, with its warning.
+    """
+    skill = find_skill_sync(env, slug)
+    if skill is None:
+        return None
+    found = find_version_sync(env, skill, version)
+    if found is None and not version:
+        versions = fetchable_versions(SkillVersion.objects.using(env.database).filter(namespace=env.name, skill=skill))
+        found = versions.select_related("skill").order_by("-ordinal").first()
+    return Found(skill, found) if found is not None else None
+
+
+def head(found: Found) -> dict[str, Any]:
+    """Return what the top of each page of a skill shows."""
+    skill, version = found.skill, found.version
+    web = urlsplit(skill.repo_url).scheme in {"http", "https"}
+    return {
+        "skill": {
+            "name": skill.display_name or skill.name,
+            "slug": skill.slug,
+            "href": skill_href(skill.slug) + found.exact,
+            "owner": skill.publisher_handle,
+            "publisher_href": publisher_href(skill.publisher_handle),
+            "description": version.description,
+            "repo_url": skill.repo_url,
+            # Only an address that a browser opens on the web becomes a link: file: and others stay text.
+            "repo_href": skill.repo_url if web else "",
+            "path": skill.skill_path,
+            "downloads": skill.downloads,
+        },
+        "version": {
+            "version": version.version,
+            "verdict": version.verdict,
+            "verdict_summary": version.verdict_summary,
+            "capabilities": version.capabilities if version.engines else capabilities_of(skill) or None,
+            "size": version.size,
+            "published_at": version.created_at,
+            "license": version.license,
+            "compatibility": version.compatibility,
+            "commit_sha": version.commit_sha,
+            "content_hash": version.content_hash,
+            "zip_sha256": version.zip_sha256,
+            "zip_size": version.zip_size,
+            "zip_href": download_path(found, "zip"),
+            "tar_href": download_path(found, "tar.gz"),
+            "tar_size": version.tar_size,
+            "query": found.exact,
+            "warning": _warning(found),
+        },
+        "verdict": version_words(
+            version.verdict, found_anything=bool(version.findings), summary=version.verdict_summary
+        ),
+        "scan_href": skill_href(skill.slug, "scan") + found.exact,
+        "files_href": skill_href(skill.slug, "files/"),
+    }
+
+
+def scan(found: Found) -> dict[str, Any]:
+    """Return the engines that ran and what they found, as it was copied into the version when it was published."""
+    findings: list[dict[str, Any]] = list(found.version.findings)
+    counts = Counter(str(finding.get("engine", "")) for finding in findings)
+    engines = [
+        {
+            "name": engine.get("name", ""),
+            "version": engine.get("version", ""),
+            "outcome": _OUTCOMES.get(str(engine.get("status", "")), engine.get("status", "")),
+            "findings": counts[str(engine.get("name", ""))],
+        }
+        for engine in found.version.engines
+    ]
+    return {"engines": engines, "findings": findings}
+
+
+def files(found: Found) -> list[dict[str, Any]]:
+    """Return the files with a mark each: how many findings, or ``None`` for one that no engine has read."""
+    findings: list[dict[str, Any]] = list(found.version.findings)
+    unread = {finding.get("file") for finding in findings if finding.get("kind") == "coverage"}
+    counts = Counter(finding.get("file") for finding in findings if finding.get("kind") != "coverage")
+    scanned = any(engine.get("status") in {"complete", "partial"} for engine in found.version.engines)
+    return [
+        {
+            "path": file["path"],
+            "size": file["size"],
+            "sha256": file["sha256"],
+            "executable": file.get("executable", False),
+            "href": file_href(found.skill.slug, file["path"]) + found.exact,
+            "findings": counts[file["path"]] or (0 if scanned and file["path"] not in unread else None),
+        }
+        for file in found.version.manifest
+    ]
+
+
+def readme(found: Found) -> SafeString:
+    """Return SKILL.md as HTML that is safe to show.
+
+    Hostile text takes seconds of a reader's thread, and a version never changes: each is rendered once a process.
+    """
+    paths = frozenset(file["path"] for file in found.version.manifest)
+    return _rendered(found.version.skill_md, paths, found.skill.slug, found.exact)
+
+
+@lru_cache(maxsize=128)
+def _rendered(text: str, paths: frozenset[str], slug: str, exact: str) -> SafeString:
+    return render_skill_md(text, lambda path: file_href(slug, path) + exact if path in paths else "")
+
+
+def versions(env: WorkerEnv, found: Found) -> list[dict[str, Any]]:
+    """Return the newest versions with their marks; one in quarantine is named and leads nowhere."""
+    rows = SkillVersion.objects.using(env.database).filter(namespace=env.name, skill=found.skill)
+    rows = rows.defer("skill_md", "findings", "manifest", "metadata", "engines").order_by("-ordinal")
+    shown = []
+    for row in rows[:MOST_VERSIONS]:
+        latest = row.version == found.skill.latest_version
+        query = "" if latest else f"?{urlencode({'version': row.version})}"
+        quarantined = row.quarantined_at is not None
+        shown.append(
+            {
+                "version": row.version,
+                "href": "" if quarantined else skill_href(found.skill.slug) + query,
+                "current": row.pk == found.version.pk,
+                "latest": latest,
+                "yanked": row.yanked_at is not None,
+                "quarantined": quarantined,
+                "verdict": row.verdict,
+                "commit_sha": row.commit_sha,
+                "published_at": row.created_at,
+            }
+        )
+    return shown
+
+
+def install_lines(found: Found, base: str) -> list[dict[str, str]]:
+    """Return how each client installs this version from the registry at ``base``."""
+    slug, version = found.skill.slug, found.version
+    url = f"{base}{download_path(found, 'zip')}"
+    archive = f"{slug}.zip"
+    latest = "" if found.exact else " Today that is this version."
+    return [
+        {
+            "key": "clawhub",
+            "label": "ClawHub",
+            "command": f"CLAWHUB_REGISTRY={shlex.quote(base)} npx clawhub install {slug} --version {version.version}",
+            "note": "Installs exactly this version.",
+        },
+        {
+            "key": "skills",
+            "label": "skills",
+            "command": f"npx skills add {shlex.quote(base + skill_href(slug))}",
+            "note": f"Installs the latest version and compares its digest.{latest}",
+        },
+        {
+            "key": "curl",
+            "label": "curl",
+            "command": f"curl -fsSLo {archive} {shlex.quote(url)}\n"
+            f"echo '{version.zip_sha256}  {archive}' | sha256sum -c",
+            "note": "Says OK only for the archive that was checked.",
+        },
+    ]
+
+
+def download_path(found: Found, kind: str) -> str:
+    """Return the address of the archive of exactly this version; ``kind`` is ``zip`` or ``tar.gz``."""
+    return skill_href(found.skill.slug, f"download/{found.version.version}.{kind}")
+
+
+def raw_path(found: Found, path: str) -> str:
+    """Return the address of one file's bytes in exactly this version."""
+    query = urlencode({"path": path, "version": found.version.version})
+    return f"/api/v1/skills/{found.skill.slug}/file?{query}"
+
+
+def _warning(found: Found) -> str:
+    version = found.version
+    if version.yanked_at is not None:
+        reason = f" The reason given: {version.yank_reason}" if version.yank_reason else ""
+        return (
+            f"Version {version.version} was withdrawn. It stays for those who use it; do not install it anew.{reason}"
+        )
+    if found.exact:
+        return f"You are looking at version {version.version}. The latest is {found.skill.latest_version}."
+    return ""

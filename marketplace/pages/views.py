@@ -1,0 +1,147 @@
+"""The pages of the marketplace: home, list, skill, file, scan, publisher, and what verdicts mean."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponsePermanentRedirect
+from django.shortcuts import render
+from django.templatetags.static import static
+from django.views.decorators.http import require_safe
+
+from marketplace.errors import InvalidListing
+from marketplace.pages import skill as skill_page
+from marketplace.pages.api_guide import GROUPS, examples
+from marketplace.pages.file import file_context
+from marketplace.pages.list_query import ListQuery
+from marketplace.pages.lists import file_href, home_context, list_context, publisher_context, skill_href
+from marketplace.pages.wording import CAPABILITIES, VERDICTS
+from vskill.environments import WorkerEnv
+from vskill.kv.threads import readers
+from vskill.worker_context import require_worker_env
+
+NOT_PUBLISHED = "There is no published skill of this name. It may have been withdrawn, or never passed its checks."
+NO_VERSION = "This skill has no such version, or that version was withdrawn for safety."
+
+
+@require_safe
+async def home(request: HttpRequest) -> HttpResponse:
+    """Show the numbers of the registry, its newest skills and how a skill gets here."""
+    env = require_worker_env()
+    context = await readers.run(home_context, env)
+    client_line = f"export CLAWHUB_REGISTRY={public_base(request, env)}"
+    return render(request, "marketplace/home.html", {**context, "client_line": client_line})
+
+
+@require_safe
+async def skills(request: HttpRequest) -> HttpResponse:
+    """Show one page of the list that the address describes."""
+    query = ListQuery.read(request.GET)
+    try:
+        context = await readers.run(list_context, require_worker_env(), query)
+    except InvalidListing as error:
+        return render(request, "400.html", {"message": str(error)}, status=400)
+    return render(request, "marketplace/skills.html", context)
+
+
+@require_safe
+async def publisher(request: HttpRequest, handle: str) -> HttpResponse:
+    """Show what one publisher has published."""
+    cursor = ListQuery.read(request.GET).cursor
+    try:
+        context = await readers.run(publisher_context, require_worker_env(), handle, cursor)
+    except InvalidListing as error:
+        return render(request, "400.html", {"message": str(error)}, status=400)
+    if context is None:
+        raise Http404("Nobody of this name has published a skill here.")
+    return render(request, "marketplace/publisher.html", context)
+
+
+@require_safe
+async def skill(request: HttpRequest, slug: str) -> HttpResponse:
+    """Show a skill: verdict, what it asks for, how to install it, its text, files, scan, versions and provenance."""
+    env = require_worker_env()
+    base = public_base(request, env)
+
+    def page(found: skill_page.Found) -> dict[str, Any]:
+        return {
+            **skill_page.head(found),
+            **skill_page.scan(found),
+            "readme": skill_page.readme(found),
+            "files": skill_page.files(found),
+            "versions": skill_page.versions(env, found),
+            "install": skill_page.install_lines(found, base),
+        }
+
+    return await _page_of_skill(request, slug, "", "marketplace/skill.html", page)
+
+
+@require_safe
+async def scan(request: HttpRequest, slug: str) -> HttpResponse:
+    """Show every finding of a version, and which engines looked."""
+
+    def page(found: skill_page.Found) -> dict[str, Any]:
+        return {**skill_page.head(found), **skill_page.scan(found)}
+
+    return await _page_of_skill(request, slug, "scan", "marketplace/scan.html", page)
+
+
+@require_safe
+async def file(request: HttpRequest, slug: str, path: str) -> HttpResponse:
+    """Show one file of a version with its lines numbered."""
+    env = require_worker_env()
+
+    def page(found: skill_page.Found) -> dict[str, Any]:
+        shown = file_context(env, found, path)
+        if shown is None:
+            raise Http404(f"This version has no file {path!r}.")
+        return {**skill_page.head(found), **shown}
+
+    below = file_href("x", path).removeprefix(skill_href("x") + "/")
+    return await _page_of_skill(request, slug, below, "marketplace/file.html", page)
+
+
+@require_safe
+async def verification(request: HttpRequest) -> HttpResponse:
+    """Say what each verdict and each capability means."""
+    context = {"verdicts": VERDICTS.items(), "capabilities": CAPABILITIES.items()}
+    return render(request, "marketplace/verification.html", context)
+
+
+@require_safe
+async def api(request: HttpRequest) -> HttpResponse:
+    """Say how programs read, fetch and submit."""
+    context = {"groups": GROUPS, "examples": examples(public_base(request, require_worker_env()))}
+    return render(request, "marketplace/api.html", context)
+
+
+@require_safe
+async def favicon(request: HttpRequest) -> HttpResponse:
+    """Lead browsers that look for the old address of a site's icon to ours."""
+    return HttpResponsePermanentRedirect(static("vskill/favicon.svg"))
+
+
+async def _page_of_skill(
+    request: HttpRequest, slug: str, below: str, template: str, page: Callable[[skill_page.Found], dict[str, Any]]
+) -> HttpResponse:
+    """Render a page of one skill; a former name redirects for good to the same page under the present one."""
+    env = require_worker_env()
+    version = request.GET.get("version", "").replace("\0", "")[:64]
+
+    def read() -> str | dict[str, Any]:
+        found = skill_page.find(env, slug, version)
+        if found is None:
+            raise Http404(NO_VERSION if version else NOT_PUBLISHED)
+        return found.skill.slug if found.skill.slug != slug else page(found)
+
+    answer = await readers.run(read)
+    if isinstance(answer, str):
+        query = f"?{request.GET.urlencode()}" if request.GET else ""
+        return HttpResponsePermanentRedirect(skill_href(answer, below) + query)
+    return render(request, template, answer)
+
+
+def public_base(request: HttpRequest, env: WorkerEnv) -> str:
+    """Return the address under which clients reach this registry, without a slash at its end."""
+    return env.public_url or f"{request.scheme}://{request.get_host()}"

@@ -1,0 +1,35 @@
+"""Count downloads: a row a version and day, and the skill's own total; both raised inside the database."""
+
+from __future__ import annotations
+
+from django.db import IntegrityError, transaction
+from django.db.models import F
+
+from marketplace.derived_models import DownloadDay
+from marketplace.models import SkillEntry
+from vskill.environments import WorkerEnv
+from vskill.kv.clock import database_now
+from vskill.kv.threads import writers
+
+
+def count_download_sync(env: WorkerEnv, skill_id: int, version: str) -> None:
+    """Count one download of a version, today by the database's clock."""
+    today = database_now(env.database).date()
+    days = DownloadDay.objects.using(env.database).filter(skill_id=skill_id, version=version, day=today)
+    with transaction.atomic(using=env.database):
+        SkillEntry.objects.using(env.database).filter(pk=skill_id).update(downloads=F("downloads") + 1)
+        if days.update(count=F("count") + 1):
+            return
+        try:
+            with transaction.atomic(using=env.database):
+                DownloadDay.objects.using(env.database).create(
+                    namespace=env.name, skill_id=skill_id, version=version, day=today, count=1
+                )
+        except IntegrityError:
+            # The day's first download was counted by another process between our update and our insert.
+            days.update(count=F("count") + 1)
+
+
+async def count_download(env: WorkerEnv, skill_id: int, version: str) -> None:
+    """Count one download of a version."""
+    await writers.run(count_download_sync, env, skill_id, version)

@@ -1,0 +1,230 @@
+"""Lists of skills: filters, order, facets with counts, and a cursor that stays exact while skills are published."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import json
+from dataclasses import astuple, dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from django.db import connections
+from django.db.models import BigIntegerField, Count, OuterRef, Q, QuerySet, Subquery, Sum, Value
+from django.db.models.functions import Coalesce
+
+from marketplace.derived_models import DownloadDay, SkillFacet
+from marketplace.errors import InvalidListing
+from marketplace.models import SkillEntry
+from marketplace.skills.search import matching, ranked
+from marketplace.skills.visibility import listed_skills
+from vskill.environments import WorkerEnv
+from vskill.kv.clock import database_now
+from vskill.kv.codec import check_key, is_storable, prefix_end
+from vskill.kv.errors import InvalidKey
+from vskill.kv.threads import readers
+
+MAX_PAGE: Final = 200
+TRENDING_DAYS: Final = 7
+FACET_VALUES: Final = 20
+# The column of each order, and whether it descends. The row's number or slug breaks ties, so that the order is total.
+SORTS: Final[dict[str, tuple[str, bool]]] = {
+    "newest": ("published_at", True),
+    "updated": ("changed_at", True),
+    "name": ("slug", False),
+    "downloads": ("downloads", True),
+    "trending": ("recent", True),
+    "relevance": ("score", True),
+}
+_TIMES: Final = ("published_at", "changed_at")
+_TOO_LARGE: Final = 2**63
+_COLUMN_FACETS: Final = {"verdict": "verdict", "publisher": "publisher_handle", "license": "license"}
+_ROW_FACETS: Final = {"tag": SkillFacet.TAG, "capability": SkillFacet.CAPABILITY}
+
+
+@dataclass(frozen=True)
+class SkillFilters:
+    """What a list is narrowed to; an empty filter is none. ``prefix`` begins a slug, ``publisher`` is a handle."""
+
+    query: str = ""
+    publisher: str = ""
+    verdict: str = ""
+    license: str = ""
+    tag: str = ""
+    capability: str = ""
+    prefix: str = ""
+
+
+@dataclass(frozen=True)
+class SkillPage:
+    """A page of a list; ``next_cursor`` is ``None`` on the last one, ``total`` is counted only where asked for."""
+
+    skills: tuple[SkillEntry, ...]
+    next_cursor: str | None
+    total: int | None = None
+
+
+def filtered_skills(env: WorkerEnv, filters: SkillFilters) -> QuerySet[SkillEntry]:
+    """Return the skills that a list with these filters has, without an order."""
+    skills = listed_skills(SkillEntry.objects.using(env.database).filter(namespace=env.name))
+    if not all(is_storable(value) for value in astuple(filters)):
+        # No skill can have such a value, and PostgreSQL refuses to look for it.
+        return skills.none()
+    for name, column in _COLUMN_FACETS.items():
+        if wanted := getattr(filters, name):
+            skills = skills.filter(**{column: wanted})
+    for name, kind in _ROW_FACETS.items():
+        if wanted := getattr(filters, name):
+            rows = SkillFacet.objects.using(env.database).filter(namespace=env.name, kind=kind, value=wanted)
+            skills = skills.filter(pk__in=rows.values("skill_id"))
+    if filters.prefix:
+        skills = skills.filter(slug__gte=filters.prefix)
+        if (end := prefix_end(filters.prefix)) is not None:
+            skills = skills.filter(slug__lt=end)
+    return matching(skills, filters.query, env.name) if filters.query else skills
+
+
+def list_skills(
+    env: WorkerEnv,
+    filters: SkillFilters = SkillFilters(),
+    *,
+    sort: str = "",
+    limit: int = 25,
+    cursor: str | None = None,
+    count: bool = False,
+) -> SkillPage:
+    """Return one page; see ``get_published_skills_list``."""
+    sort = sort or ("relevance" if filters.query else "newest")
+    if sort not in SORTS or (sort == "relevance" and not filters.query):
+        raise InvalidListing(f"A list has no order {sort!r}. Choose one of {', '.join(SORTS)}.")
+    limit = max(1, min(limit, MAX_PAGE))
+    found = filtered_skills(env, filters)
+    page, following = _page(env, found, filters, sort, limit, cursor)
+    return SkillPage(tuple(page), following, found.count() if count else None)
+
+
+def _page(
+    env: WorkerEnv, found: QuerySet[SkillEntry], filters: SkillFilters, sort: str, limit: int, cursor: str | None
+) -> tuple[list[SkillEntry], str | None]:
+    column, descending = SORTS[sort]
+    binding = _binding(env, filters, sort)
+    rows: QuerySet[Any] = found
+    number = "pk"
+    if sort == "relevance":
+        rows, number = ranked(found, filters.query, env.name), "skill_id"
+    elif sort == "trending":
+        rows = _with_recent(env, found)
+    if cursor:
+        place = _read_cursor(cursor, column, binding)
+        rows = rows.filter(_after(column, number, descending, env.database, *place))
+    sign = "-" if descending else ""
+    page = list(rows.order_by(f"{sign}{column}", f"{sign}{number}")[: limit + 1])
+    if sort == "relevance":
+        places = [(hit["score"], hit["skill_id"]) for hit in page]
+        skills = found.in_bulk([pk for _score, pk in places[:limit]])
+        shown = [skills[pk] for _score, pk in places[:limit] if pk in skills]
+    else:
+        places = [(getattr(row, column), row.pk) for row in page]
+        shown = page[:limit]
+    return shown, _make_cursor(*places[limit - 1], binding) if len(page) > limit else None
+
+
+async def get_published_skills_list(
+    env: WorkerEnv,
+    filters: SkillFilters = SkillFilters(),
+    *,
+    sort: str = "",
+    limit: int = 25,
+    cursor: str | None = None,
+    count: bool = False,
+) -> SkillPage:
+    """Return one page of the skills that are shown and have a version, by queries over indexed columns.
+
+    ``sort`` is a key of ``SORTS`` (default newest, or relevance for a query). The cursor continues after the last
+    skill of the page before it, so that what is published meanwhile neither repeats nor hides another. Raises
+    ``InvalidListing``.
+    """
+    return await readers.run(list_skills, env, filters, sort=sort, limit=limit, cursor=cursor, count=count)
+
+
+def facet_counts(env: WorkerEnv, filters: SkillFilters) -> dict[str, list[tuple[str, int]]]:
+    """Return the values of each facet with their counts, the most frequent first; see ``get_skill_facets``."""
+    counts: dict[str, list[tuple[str, int]]] = {}
+    for name, column in _COLUMN_FACETS.items():
+        rows = filtered_skills(env, replace(filters, **{name: ""})).exclude(**{column: ""})
+        counted = rows.order_by().values_list(column).annotate(found=Count("pk")).order_by("-found", column)
+        counts[name] = [(value, found) for value, found in counted[:FACET_VALUES]]
+    for name, kind in _ROW_FACETS.items():
+        skills = filtered_skills(env, replace(filters, **{name: ""})).order_by().values("pk")
+        facets = SkillFacet.objects.using(env.database).filter(namespace=env.name, kind=kind, skill_id__in=skills)
+        counted_facets = facets.values_list("value").annotate(found=Count("pk")).order_by("-found", "value")
+        counts[name] = [(value, found) for value, found in counted_facets[:FACET_VALUES]]
+    return counts
+
+
+async def get_skill_facets(
+    env: WorkerEnv,
+    filters: SkillFilters = SkillFilters(),
+) -> dict[str, list[tuple[str, int]]]:
+    """Return the values of each facet (verdict, publisher, license, tag, capability) with the size of their lists.
+
+    The counts of one facet follow the filters of the others and not its own.
+    """
+    return await readers.run(facet_counts, env, filters)
+
+
+def _with_recent(env: WorkerEnv, skills: QuerySet[SkillEntry]) -> QuerySet[SkillEntry]:
+    since = database_now(env.database).date() - timedelta(days=TRENDING_DAYS)
+    days = DownloadDay.objects.using(env.database).filter(namespace=env.name, skill_id=OuterRef("pk"), day__gt=since)
+    summed = days.order_by().values("skill_id").annotate(sum=Sum("count")).values("sum")
+    recent = Coalesce(Subquery(summed, output_field=BigIntegerField()), Value(0), output_field=BigIntegerField())
+    return skills.annotate(recent=recent)
+
+
+def _binding(env: WorkerEnv, filters: SkillFilters, sort: str) -> str:
+    return hashlib.sha256(json.dumps([env.name, sort, *astuple(filters)]).encode()).hexdigest()[:12]
+
+
+def _make_cursor(value: Any, pk: int, binding: str) -> str:
+    if isinstance(value, datetime):
+        value = value.isoformat()
+    text = json.dumps([binding, value, pk], separators=(",", ":"))
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+def _read_cursor(cursor: str, column: str, binding: str) -> tuple[datetime | str | int | None, int]:
+    """Return the place after which a cursor continues: the value of the column, and the row's number.
+
+    A cursor comes back from outside, so that nothing of it is taken on trust.
+    """
+    refusal = InvalidListing("This cursor belongs to another list, or is none. Start again without it.")
+    try:
+        bound, value, pk = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
+        if column in _TIMES and value is not None:
+            value = datetime.fromisoformat(value)
+            if value.tzinfo is None:
+                raise refusal
+        elif column == "slug":
+            check_key(value)
+    except (binascii.Error, ValueError, TypeError, RecursionError, InvalidKey) as error:
+        raise refusal from error
+    fits = column in _TIMES or column == "slug" or (type(value) is int and abs(value) < _TOO_LARGE)
+    if bound != binding or type(pk) is not int or abs(pk) >= _TOO_LARGE or not fits:
+        raise refusal
+    return value, pk
+
+
+def _after(column: str, number: str, descending: bool, alias: str, value: datetime | str | int | None, pk: int) -> Q:
+    """Return what stands behind a place in the order, whose last criterion is the row's number.
+
+    A skill without a time (written by another tool, say) stands where the database puts nulls, which is not the same
+    on all.
+    """
+    way = "lt" if descending else "gt"
+    nulls_last = descending == connections[alias].features.order_by_nulls_first
+    if value is None:
+        ties = Q(**{f"{column}__isnull": True, f"{number}__{way}": pk})
+        return ties if nulls_last else ties | Q(**{f"{column}__isnull": False})
+    behind = Q(**{f"{column}__{way}": value}) | Q(**{column: value, f"{number}__{way}": pk})
+    return behind | Q(**{f"{column}__isnull": True}) if nulls_last and column in _TIMES else behind

@@ -1,0 +1,65 @@
+"""What the consumer does with the messages of the submission queue: verify, and hold what the queue gives up."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from django.conf import settings
+from django.db import transaction
+
+from submissions.models import QueueMessage
+from submissions.pipeline.process import VERIFY, process_submission
+from submissions.pipeline.run import ACTOR
+from submissions.queue.base import InvalidMessage, Message
+from submissions.queue.settlement import Handler, Handlers
+from submissions.states import FINAL_STATES
+from submissions.store import holds
+from submissions.store.queries import read_submission
+from submissions.store.records import SubmissionNotFound
+from vskill.environments import WorkerEnv
+from vskill.kv.errors import VersionConflict
+from vskill.kv.threads import writers
+from vskill.worker_context import require_worker_env
+
+logger = logging.getLogger(__name__)
+
+
+async def hold(submission_id: str, reason: str) -> None:
+    """Hand a submission that the queue has given up to a person; do nothing for one that has ended, or was put back
+    into the queue meanwhile."""
+    env = require_worker_env()
+    try:
+        await writers.run(_hold, env, submission_id, reason)
+    except SubmissionNotFound as error:
+        logger.warning("submission %s cannot be held: %s", submission_id, error)
+    except VersionConflict:
+        logger.info("submission %s moved while it was being held and was left as it is", submission_id)
+
+
+def _hold(env: WorkerEnv, submission_id: str, reason: str) -> None:
+    with transaction.atomic(using=env.database):
+        submission = read_submission(env, submission_id)
+        messages = QueueMessage.objects.using(env.database).filter(environment=env.name, subject=submission_id)
+        if submission.state in FINAL_STATES or messages.filter(kind=VERIFY, parked_at__isnull=True).exists():
+            return
+        missing = "published" if holds.is_decided(submission) else "checked"
+        holds.hold(env, submission, reason=f"it could not be {missing}: {reason}", actor=ACTOR, trigger="queue")
+
+
+def make_handlers() -> Handlers:
+    """Return the handlers of the submission queue for one consumer, which share its slots for scans."""
+    slots = asyncio.Semaphore(settings.SCAN_PROCESSES)
+
+    async def run(message: Message) -> None:
+        message.decoded()
+        last_attempt = message.errors + 1 >= settings.QUEUE_MAX_ERRORS
+        try:
+            await process_submission(message.subject, last_attempt=last_attempt, slots=slots)
+        except SubmissionNotFound as error:
+            raise InvalidMessage(str(error)) from error
+
+    async def give_up(message: Message, reason: str) -> None:
+        await hold(message.subject, reason)
+
+    return {VERIFY: Handler(run, give_up)}

@@ -1,0 +1,64 @@
+"""From a package that passed to a published version, in one transaction with the submission's last step."""
+
+from __future__ import annotations
+
+from django.db import transaction
+
+from marketplace.catalog import Publication, PublishedFile, prepare_publication, publish_skill
+from submissions.pipeline.run import ACTOR, Workspace
+from submissions.source.packages import SkillPackage
+from submissions.states import State
+from submissions.store.evidence import Evidence, findings_of
+from submissions.store.records import Submission
+from submissions.store.transitions import transition
+
+
+def _summary(submission: Submission, summary: str) -> str:
+    """Return the sentence beside the verdict: a skill that was held says that a person let it through, and why."""
+    if not submission.text("approvedBy"):
+        return summary
+    return f"Held by the checks, then approved by an operator: {submission.text('approvalReason')}"
+
+
+def publish_package(work: Workspace, package: SkillPackage, evidence: list[Evidence]) -> Submission:
+    """Publish and move to PUBLISHED in one transaction: neither is ever seen without the other."""
+    current = [one for one in evidence if one.content_hash == package.content_hash]
+    env, submission = work.env, work.submission
+    stored = submission.value.get("decision")
+    decision = stored if isinstance(stored, dict) else {}
+    publication = Publication(
+        submission_id=submission.id,
+        repo_url=submission.text("repoUrl"),
+        skill_path=submission.text("skillPath"),
+        commit_sha=work.commit_sha,
+        content_hash=package.content_hash,
+        name=package.name,
+        description=package.description,
+        license=package.license,
+        compatibility=package.compatibility,
+        metadata=package.metadata,
+        declared_version=package.version,
+        files=tuple(PublishedFile(one.path, one.size, one.sha256, one.executable) for one in package.files),
+        root=package.root,
+        skill_md=package.skill_md,
+        verdict=submission.text("verdict"),
+        verdict_summary=_summary(submission, str(decision.get("summary", ""))),
+        findings=tuple(finding.as_json() for finding in findings_of(current)),
+        engines=tuple(
+            {"name": one.engine, "version": one.result.engine_version, "status": one.result.status} for one in current
+        ),
+        capabilities=tuple(sorted({name for one in current for name in one.result.capabilities})),
+        actor=ACTOR,
+    )
+    prepared = prepare_publication(publication)
+    with transaction.atomic(using=env.database):
+        published = publish_skill(env, prepared)
+        return transition(
+            env,
+            submission,
+            State.PUBLISHED,
+            reason=f"published as {published.slug} {published.version}",
+            actor=ACTOR,
+            trigger="publish",
+            changes={"slug": published.slug, "version": published.version, "commitSha": work.commit_sha},
+        )

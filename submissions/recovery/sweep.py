@@ -1,0 +1,230 @@
+"""Find the submissions whose worker is gone and put them back, or hand them to a person.
+
+A submission whose message waits or is leased is on its way: the queue brings it back by itself. What is left has no
+message that anybody will receive. Each is moved by one transaction that reads it again, so that two sweeps, or a
+sweep and a worker that wakes up late, move it once.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from enum import StrEnum
+from typing import Any, Final
+
+from django.conf import settings
+from django.db import DatabaseError, transaction
+from django.db.models.functions import Now
+
+from submissions.models import QueueMessage, RecoverySweep
+from submissions.pipeline.process import VERIFY
+from submissions.queue.database import get_queue
+from submissions.recovery.lock import sweep_lock
+from submissions.states import STUCK_STATES, State
+from submissions.store.holds import hold
+from submissions.store.queries import get_stuck_submissions, read_submission
+from submissions.store.records import StuckReport, StuckSubmission, Submission
+from submissions.store.transitions import repeat, transition
+from vskill.environments import WorkerEnv
+from vskill.errors import VskillError
+from vskill.heartbeat import process_name
+from vskill.kv.codec import encode
+from vskill.kv.errors import VersionConflict
+from vskill.kv.models import KVEntry
+from vskill.kv.namespace import KVNamespace
+from vskill.kv.outcomes import ReadCounts
+from vskill.kv.threads import writers
+
+logger = logging.getLogger(__name__)
+
+ACTOR: Final = "recovery"
+TRIGGER: Final = "recover_stuck"
+RECOVERIES_KEPT: Final = timedelta(hours=24)
+SWEEPS_KEPT: Final = timedelta(days=7)
+SUBMISSIONS_LOGGED: Final = 100
+# Beside the stuck ones, the states that wait for a next step of the pipeline: without a message none would ever come.
+SWEPT_STATES: Final = STUCK_STATES | {State.VENDOR_APPROVED, State.RESCAN_REQUIRED}
+RECOVERY_EXHAUSTED: Final = "recovery_exhausted"
+
+
+class Result(StrEnum):
+    """What a sweep did with one stuck submission."""
+
+    RECOVERED = "recovered"
+    HELD = "held"
+    ON_ITS_WAY = "on_its_way"
+    MOVED = "moved"
+    FAILED = "failed"
+    WOULD_RECOVER = "would_recover"
+    WOULD_HOLD = "would_hold"
+
+
+@dataclass
+class RecoveryReport:
+    """What one sweep saw and did; ``results`` pairs each stuck submission with its result and the reason."""
+
+    environment: str
+    counts: ReadCounts = field(default_factory=ReadCounts)
+    unreadable: tuple[str, ...] = ()
+    results: list[tuple[StuckSubmission, Result, str]] = field(default_factory=list)
+    left: int = 0
+
+    def count(self, *results: Result) -> int:
+        """Return how many submissions ended with one of ``results``."""
+        return sum(result in results for _stuck, result, _reason in self.results)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what ``recover_stuck --json`` prints for this environment."""
+        return {
+            "environment": self.environment,
+            "read": self.counts.read,
+            "missing": self.counts.missing,
+            "malformed": self.counts.malformed,
+            "unreadable": self.counts.unreadable + self.counts.timed_out,
+            "unreadableKeys": list(self.unreadable),
+            "left": self.left,
+            **{result.value: self.count(result) for result in Result},
+            "submissions": [
+                {**stuck.as_json(), "result": result, "reason": reason} for stuck, result, reason in self.results
+            ],
+        }
+
+
+def _attempts(namespace: KVNamespace, submission_id: str) -> int:
+    outcome = namespace.get_sync(f"recovery:{submission_id}")
+    if outcome.absent:
+        return 0
+    value = outcome.value
+    attempts = value.get("attempts") if isinstance(value, dict) else None
+    # A count that cannot be read is taken as used up: a person looks, and nothing is tried for ever.
+    return attempts if isinstance(attempts, int) else int(settings.RECOVERY_MAX_ATTEMPTS)
+
+
+def recover_one(env: WorkerEnv, stuck: StuckSubmission, *, dry_run: bool = False) -> Result:
+    """Move one stuck submission: back into the queue, or to ON_HOLD after its last recovery.
+
+    Everything is read again and written in one transaction on the calling thread. ``MOVED`` and ``ON_ITS_WAY`` mean
+    that nothing had to be done. A submission that the queue has given up is held at once: what has failed so often is
+    not tried again without a person.
+    """
+    with transaction.atomic(using=env.database):
+        submission = read_submission(env, stuck.id)
+        if submission.version != stuck.version:
+            return Result.MOVED
+        messages = QueueMessage.objects.using(env.database).filter(environment=env.name, kind=VERIFY, subject=stuck.id)
+        if messages.filter(parked_at__isnull=True).exists():
+            return Result.ON_ITS_WAY
+        attempts = _attempts(KVNamespace(KVEntry, env), stuck.id)
+        given_up = _given_up(messages.filter(parked_at__isnull=False).order_by("-parked_at").first(), attempts)
+        if dry_run:
+            return Result.WOULD_HOLD if given_up else Result.WOULD_RECOVER
+        if given_up:
+            hold(env, submission, reason=given_up, actor=ACTOR, trigger=TRIGGER)
+            return Result.HELD
+        minutes = stuck.stuck_for / timedelta(minutes=1)
+        reason = f"put back by recovery {attempts + 1} of {settings.RECOVERY_MAX_ATTEMPTS}, after {minutes:.1f} minutes"
+        put_back(env, submission, reason=reason, actor=ACTOR, trigger=TRIGGER)
+        KVNamespace(KVEntry, env).put_sync(f"recovery:{stuck.id}", {"attempts": attempts + 1}, ttl=RECOVERIES_KEPT)
+        return Result.RECOVERED
+
+
+def _given_up(parked: QueueMessage | None, attempts: int) -> str:
+    """Return why nothing is tried any more, empty where something is."""
+    if parked is not None:
+        return f"the queue gave it up: {parked.last_error}"
+    if attempts >= settings.RECOVERY_MAX_ATTEMPTS:
+        return f"{RECOVERY_EXHAUSTED}: it stopped moving {attempts} times; an operator must look at it"
+    return ""
+
+
+def put_back(env: WorkerEnv, submission: Submission, *, reason: str, actor: str, trigger: str) -> None:
+    """Give a submission that lost its message a new one, within the caller's transaction.
+
+    A scan that was begun begins anew; what is approved goes on to publication with the scan that it has. Raises
+    ``VersionConflict`` where somebody else moved it.
+    """
+    if submission.state in (State.TIER1_SCANNING, State.TIER2_SCANNING):
+        transition(env, submission, State.RECEIVED, reason=reason, actor=actor, trigger=trigger)
+    else:
+        repeat(env, submission, reason=reason, actor=actor, trigger=trigger)
+    get_queue(env).send(env.name, VERIFY, submission.id)
+
+
+async def recover_stuck(
+    env: WorkerEnv,
+    *,
+    older_than: timedelta | None = None,
+    states: frozenset[State] = SWEPT_STATES,
+    using: str = "index",
+    limit: int | None = None,
+    dry_run: bool = False,
+    progress: Callable[[int, int], None] = lambda _done, _total: None,
+) -> RecoveryReport:
+    """Sweep one environment and return what was done.
+
+    ``limit`` is how many submissions to move at the most; the rest is counted as ``left``. ``progress`` is called
+    with how many are done and how many there are. Raises ``RecoveryRunning`` where another sweep holds the lock; a
+    dry run needs none.
+    """
+    threshold = older_than if older_than is not None else timedelta(seconds=settings.STUCK_THRESHOLD_SECONDS)
+    if dry_run:
+        return await _sweep(env, threshold, states, using, limit, dry_run, progress)
+    async with sweep_lock(env):
+        log = await writers.run(begin_sweep, env)
+        report = await _sweep(env, threshold, states, using, limit, dry_run, progress)
+        await writers.run(end_sweep, env, log, report)
+        return report
+
+
+def begin_sweep(env: WorkerEnv) -> int:
+    """Write down that a sweep has begun, forget those of long ago, and return the number of this one."""
+    sweeps = RecoverySweep.objects.using(env.database)
+    sweeps.filter(environment=env.name, started_at__lt=Now() - SWEEPS_KEPT).delete()
+    begun: RecoverySweep = sweeps.create(environment=env.name, holder=process_name()[:100])
+    return begun.pk
+
+
+def end_sweep(env: WorkerEnv, pk: int, report: RecoveryReport) -> None:
+    """Write down what a sweep saw and did."""
+    document = report.as_json()
+    told = {**document, "submissions": document["submissions"][:SUBMISSIONS_LOGGED]}
+    RecoverySweep.objects.using(env.database).filter(pk=pk).update(
+        ended_at=Now(),
+        read=report.counts.read,
+        failed_reads=report.counts.failed,
+        recovered=report.count(Result.RECOVERED),
+        held=report.count(Result.HELD),
+        failed=report.count(Result.FAILED),
+        left=report.left,
+        details=encode(told),
+    )
+
+
+async def _sweep(
+    env: WorkerEnv,
+    older_than: timedelta,
+    states: frozenset[State],
+    using: str,
+    limit: int | None,
+    dry_run: bool,
+    progress: Callable[[int, int], None],
+) -> RecoveryReport:
+    found: StuckReport = await get_stuck_submissions(env, older_than=older_than, states=states, using=using)
+    report = RecoveryReport(env.name, found.counts, found.unreadable)
+    acted = (Result.RECOVERED, Result.HELD, Result.WOULD_RECOVER, Result.WOULD_HOLD)
+    for done, stuck in enumerate(found.stuck):
+        if limit is not None and report.count(*acted) >= limit:
+            report.left = len(found.stuck) - done
+            break
+        try:
+            result, reason = await writers.run(recover_one, env, stuck, dry_run=dry_run), ""
+        except VersionConflict:
+            result, reason = Result.MOVED, ""
+        except (DatabaseError, VskillError) as error:
+            result, reason = Result.FAILED, str(error)
+            logger.error("submission %s was not recovered and stays for the next sweep: %s", stuck.id, error)
+        report.results.append((stuck, result, reason))
+        progress(done + 1, len(found.stuck))
+    return report

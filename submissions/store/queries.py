@@ -1,0 +1,191 @@
+"""Submissions in the KV table: created, moved from state to state, and read."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from operator import attrgetter
+from typing import Final
+
+from django.db.models import Count
+
+from submissions.models import SUBMISSION_PREFIX, SubmissionEntry, SubmissionTransition
+from submissions.states import FINAL_STATES, STUCK_STATES, State
+from submissions.store.records import (
+    StuckReport,
+    StuckSubmission,
+    Submission,
+    SubmissionNotFound,
+    no_such_submission,
+    stuck_of,
+    submission_of,
+)
+from submissions.store.transitions import (
+    submission_key,
+    submission_namespace,
+)
+from vskill.environments import WorkerEnv
+from vskill.kv.clock import database_now
+from vskill.kv.codec import is_storable
+from vskill.kv.errors import InvalidKey
+from vskill.kv.outcomes import Outcome, ReadCounts, Status
+from vskill.kv.partial_index import InPartialIndex
+from vskill.kv.threads import readers
+
+INDEX_PAGE: Final = 50
+
+
+def read_submission(env: WorkerEnv, submission_id: str) -> Submission:
+    """Return one submission, read on the calling thread; raise ``SubmissionNotFound``."""
+    try:
+        return submission_of(submission_namespace(env).get_sync(submission_key(submission_id)))
+    except InvalidKey as error:
+        raise no_such_submission(submission_id) from error
+
+
+async def get_submission(env: WorkerEnv, submission_id: str) -> Submission:
+    """Return one submission; raise ``SubmissionNotFound``."""
+    try:
+        return submission_of(await submission_namespace(env).get(submission_key(submission_id)))
+    except InvalidKey as error:
+        # What an address carries may be anything, also what no key can be.
+        raise no_such_submission(submission_id) from error
+
+
+def history(env: WorkerEnv, submission_id: str) -> list[SubmissionTransition]:
+    """Return the steps of a submission, oldest first."""
+    rows = SubmissionTransition.objects.using(env.database)
+    return list(rows.filter(namespace=env.name, submission_id=submission_id).order_by("sequence"))
+
+
+async def get_submissions_fresh(env: WorkerEnv, ids: Iterable[str]) -> tuple[list[Submission], ReadCounts]:
+    """Read submissions by id, concurrently and past every cache; each settles by itself.
+
+    Returns those that are there, in the order asked, and how each read ended: a malformed or missing one is counted,
+    not raised.
+    """
+    found: list[Submission] = []
+    statuses: list[Status] = []
+    keys = (submission_key(submission_id) for submission_id in ids)
+    async for outcome in submission_namespace(env).get_many(keys):
+        status = outcome.status
+        if outcome.found:
+            try:
+                found.append(submission_of(outcome))
+            except SubmissionNotFound:
+                status = Status.MALFORMED
+        statuses.append(status)
+    return found, ReadCounts.of(statuses)
+
+
+def _stuck_candidates(
+    env: WorkerEnv, moment: datetime | None, older_than: timedelta, states: frozenset[State]
+) -> tuple[datetime, list[str]]:
+    now = moment or database_now(env.database)
+    rows = SubmissionEntry.objects.using(env.database).live()
+    rows = rows.filter(namespace=env.name, state_at__lte=now - older_than).order_by("state_at")
+    parts = [rows.filter(state=state) for state in sorted(states - STUCK_STATES)]
+    if stuck := states & STUCK_STATES:
+        indexed = rows.filter(InPartialIndex(SubmissionEntry, "submission_stuck"))
+        parts.append(indexed if stuck == STUCK_STATES else indexed.filter(state__in=sorted(stuck)))
+    return now, [key for part in parts for key in part.values_list("key", flat=True)]
+
+
+async def get_stuck_submissions(
+    env: WorkerEnv,
+    *,
+    older_than: timedelta,
+    states: frozenset[State] = STUCK_STATES,
+    using: str = "index",
+    now: datetime | None = None,
+) -> StuckReport:
+    """Find the submissions that have not moved for ``older_than`` or longer at ``now``, by default the time of the
+    database's clock.
+
+    ``using="scan"`` reads every ``sub:*`` entry; ``"index"`` asks the typed partial index and reads the candidates.
+    Both read concurrently, each read settles by itself, and both give the same set: an entry that the index cannot
+    know (malformed) is counted by the scan alone.
+    """
+    namespace = submission_namespace(env)
+    if using == "scan":
+        moment = await readers.run(database_now, env.database) if now is None else now
+        search = _StuckSearch(moment, older_than, states)
+        async for outcomes in namespace.scan(SUBMISSION_PREFIX):
+            search.add(outcomes)
+    else:
+        moment, keys = await readers.run(_stuck_candidates, env, now, older_than, states)
+        search = _StuckSearch(moment, older_than, states)
+        search.add([outcome async for outcome in namespace.get_many(keys)])
+    return search.report()
+
+
+class _StuckSearch:
+    def __init__(self, now: datetime, older_than: timedelta, states: frozenset[State]) -> None:
+        self._asked = (now, older_than, states)
+        self._stuck: list[StuckSubmission] = []
+        self._statuses: Counter[Status] = Counter()
+        self._unreadable: list[str] = []
+
+    def add(self, outcomes: Sequence[Outcome]) -> None:
+        for outcome in outcomes:
+            status = outcome.status
+            if status is Status.VALUE:
+                try:
+                    found = stuck_of(outcome, *self._asked)
+                except ValueError:
+                    status = Status.MALFORMED
+                else:
+                    if found is not None:
+                        self._stuck.append(found)
+            if status in (Status.MALFORMED, Status.UNREADABLE, Status.TIMED_OUT):
+                self._unreadable.append(outcome.key)
+            self._statuses[status] += 1
+
+    def report(self) -> StuckReport:
+        self._stuck.sort(key=lambda one: (one.updated_at, one.id))
+        return StuckReport(tuple(self._stuck), ReadCounts.of(self._statuses), tuple(self._unreadable))
+
+
+def get_submission_index(
+    env: WorkerEnv,
+    *,
+    states: Iterable[State] = (),
+    repo_url: str = "",
+    limit: int = INDEX_PAGE,
+    oldest_first: bool = False,
+) -> list[SubmissionEntry]:
+    """Return the newest submissions, or the oldest, by indexed columns: a query, never a list that could go stale."""
+    # A value that is no submission has no time.
+    rows = SubmissionEntry.objects.using(env.database).live().filter(namespace=env.name, submitted_at__isnull=False)
+    if repo_url:
+        # What no database can hold is the address of nothing; asked all the same, PostgreSQL answers with an error.
+        rows = rows.filter(repo_url=repo_url) if is_storable(repo_url) else rows.none()
+    order = ("submitted_at", "id") if oldest_first else ("-submitted_at", "-id")
+    rows = rows.order_by(*order)
+    if not (wanted := sorted(states)):
+        return [entry for entry in rows[:limit] if entry.state in State.__members__]
+    # State by state, each in the order of its index: asked for all at once, SQLite would read every submission.
+    found = [entry for state in wanted for entry in rows.filter(state=state)[:limit]]
+    found.sort(key=attrgetter("submitted_at", "pk"), reverse=not oldest_first)
+    return found[:limit]
+
+
+def recently_decided(env: WorkerEnv, *, limit: int = 10) -> list[SubmissionEntry]:
+    """Return the submissions that ended last, the latest first, by the end of the history."""
+    steps = SubmissionTransition.objects.using(env.database).filter(
+        namespace=env.name, to_state__in=sorted(FINAL_STATES)
+    )
+    ids = dict.fromkeys(steps.order_by("-id").values_list("submission_id", flat=True)[: 2 * limit])
+    rows = SubmissionEntry.objects.using(env.database).live().filter(namespace=env.name)
+    found = {entry.submission_id: entry for entry in rows.filter(key__in=[submission_key(one) for one in ids])}
+    # One that went back into the queue since has ended before, but is not decided now.
+    ended = [found[one] for one in ids if one in found and found[one].state in FINAL_STATES]
+    return ended[:limit]
+
+
+def count_states(env: WorkerEnv) -> dict[State, int]:
+    """Return how many submissions are in each state, counted now."""
+    rows = SubmissionEntry.objects.using(env.database).live().filter(namespace=env.name)
+    counted = dict(rows.values_list("state").annotate(Count("id")).order_by())
+    return {state: counted.get(state, 0) for state in State}

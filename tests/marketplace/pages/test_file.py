@@ -1,0 +1,110 @@
+"""One file of a skill: its lines numbered, its findings marked, and nothing in it that deceives the eye."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.test import AsyncClient, Client
+
+from marketplace.pages.file import LARGEST_SHOWN, LONGEST_LINE, MOST_LINES, as_text, revealed
+from tests.marketplace.pages.page_factory import finding, publish
+from vskill.environments import WorkerEnv
+
+put = sync_to_async(publish)
+
+
+async def page(path: str, status: int = 200) -> str:
+    response = await AsyncClient().get(f"/skills/release-notes/files/{path}")
+    assert response.status_code == status
+    return response.content.decode()
+
+
+def lines(shown: str) -> list[str]:
+    return re.findall(r'<li id="L\d+"[^>]*>.*?<code>(.*?)</code></li>', shown, re.DOTALL)
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_lines_are_numbered_and_can_be_linked_to(env: WorkerEnv) -> None:
+    await put(env, files={"scripts/run.py": b"import os\r\n\r\nprint('<b>')\r\n"})
+    shown = await page("scripts/run.py")
+    assert lines(shown) == ["import os", "", "print(&#x27;&lt;b&gt;&#x27;)"]
+    assert '<li id="L3"><a href="#L3"' in shown
+    assert "3 lines" in shown
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_lines_with_findings_are_marked_and_named_above(env: WorkerEnv) -> None:
+    await put(env, files={"a.py": b"one\ntwo\n"}, findings=(finding(file="a.py", line=2, title="Odd second line"),))
+    shown = await page("a.py")
+    assert '<li id="L2" class="flagged">' in shown
+    assert '<a href="#L2">Line 2</a>: Odd second line' in shown
+    assert "Odd second line" not in await page("SKILL.md")
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"\x89PNG\r\n\0\0", "not a text file"),
+        (b"caf\xe9 au lait", "not a text file"),
+        (b"", "This file is empty"),
+        (b"x" * (LARGEST_SHOWN + 1), "too large to be shown"),
+    ],
+)
+async def test_what_cannot_be_shown_says_why(env: WorkerEnv, content: bytes, words: str) -> None:
+    await put(env, files={"odd.bin": content})
+    shown = await page("odd.bin")
+    assert words in shown
+    assert lines(shown) == []
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_a_very_long_file_is_cut_and_says_so(env: WorkerEnv) -> None:
+    await put(env, files={"long.txt": b"x\n" * (MOST_LINES + 1)})
+    shown = await page("long.txt")
+    assert len(lines(shown)) == MOST_LINES
+    assert "Only the first 5,000 lines are shown" in shown
+    assert f"{MOST_LINES + 1:,} lines" in shown
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("name", ["notes & ideas.md", "日本語.txt", "a#b?c.md", "100%.md", "deep/er/file.md"])
+def test_a_file_of_any_name_opens_by_the_link_that_the_skill_shows(env: WorkerEnv, name: str) -> None:
+    publish(env, files={name: b"found me"})
+    # Django's AsyncClient misreads a path beyond ASCII, which servers do not; its synchronous one reads it right.
+    skill = Client().get("/skills/release-notes").content.decode()
+    links = re.findall(r'<a class="mono" href="(/skills/release-notes/files/[^"]+)"', skill)
+    (link,) = (link for link in links if not link.endswith("/SKILL.md"))
+    assert "found me" in Client().get(link).content.decode()
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("path", ["nothing.md", "../SKILL.md", "/etc/passwd", "%2e%2e/%2e%2e/etc/passwd", "SKILL.md/"])
+async def test_a_path_that_the_manifest_does_not_list_is_not_found(env: WorkerEnv, path: str) -> None:
+    await put(env)
+    await page(path, 404)
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("plain\ttext ünïcode 漢字", "plain\ttext ünïcode 漢字"),
+        ("if admin\u202e//\u2066 check", "if admin\\u{202e}//\\u{2066} check"),
+        ("zero\u200bwidth\ufeff", "zero\\u{200b}width\\u{feff}"),
+        ("tag\U000e0041", "tag\\u{e0041}"),
+        ("\x1b[2J", "\\u{1b}[2J"),
+    ],
+)
+def test_characters_that_deceive_an_eye_are_spelled_out(line: str, shown: str) -> None:
+    assert revealed(line) == shown
+
+
+def test_an_endless_line_is_cut_and_says_by_how_much() -> None:
+    shown = revealed("y" * (LONGEST_LINE + 1_234))
+    assert shown == "y" * LONGEST_LINE + " … (1,234 more characters)"
+
+
+def test_a_byte_order_mark_is_no_part_of_the_text() -> None:
+    assert as_text(b"\xef\xbb\xbfhello") == "hello"

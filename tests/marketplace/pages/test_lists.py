@@ -1,0 +1,204 @@
+"""Home, list, publisher: real numbers, exact pages, honest failure."""
+
+from __future__ import annotations
+
+import re
+from unittest.mock import patch
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.db import OperationalError
+from django.test import AsyncClient
+
+from marketplace.models import SkillEntry
+from marketplace.pages import lists as page_data
+from tests.marketplace.pages.page_factory import publish
+from vskill.environments import WorkerEnv
+
+pytestmark = pytest.mark.django_db(transaction=True)
+put = sync_to_async(publish)
+
+
+async def page(path: str, status: int = 200) -> str:
+    response = await AsyncClient().get(path)
+    assert response.status_code == status, response.content.decode()[:500]
+    return response.content.decode()
+
+
+def names(shown: str) -> list[str]:
+    return re.findall(r'<h3><a href="/skills/([\w-]+)">', shown)
+
+
+def figures(shown: str) -> dict[str, str]:
+    return dict(re.findall(r"<dt>([^<]+)</dt><dd>(?:<time[^>]*>)?([^<]+)", shown))
+
+
+async def test_an_empty_registry_says_what_to_do_first(env: WorkerEnv) -> None:
+    for path in ("/", "/skills"):
+        shown = await page(path)
+        assert "Nothing is published yet" in shown
+        assert 'href="/submit"' in shown
+    assert figures(await page("/"))["skills published"] == "0"
+    assert figures(await page("/"))["last published"] == "—"
+
+
+async def test_home_counts_what_is_there_and_says_when(env: WorkerEnv) -> None:
+    await put(env, "one", text="a")
+    await put(env, "one", text="b")
+    await put(env, "two", repo_url="https://github.com/northwind/tools")
+    shown = await page("/")
+    counted = figures(shown)
+    assert (counted["skills published"], counted["versions kept"], counted["publishers"]) == ("2", "3", "2")
+    assert "Counted <time" in shown
+    assert names(shown) == ["two", "one"]
+
+
+async def test_a_search_finds_by_name_and_by_description(env: WorkerEnv) -> None:
+    await put(env, "pdf-forms", description="Fill in forms.")
+    await put(env, "release-notes", description="Summarise a git history.")
+    assert names(await page("/skills?q=pdf")) == ["pdf-forms"]
+    assert names(await page("/skills?q=summar")) == ["release-notes"]
+    shown = await page("/skills?q=nothing-like-it")
+    assert "No skill matches" in shown
+    assert "Nothing is published yet" not in shown
+
+
+async def test_facets_have_counts_and_lead_to_lists_that_long(env: WorkerEnv) -> None:
+    await put(env, "one", verdict="clear", capabilities=("network_egress",))
+    await put(env, "two", verdict="notes", capabilities=("network_egress", "shell_execution"))
+    await put(env, "three", verdict="notes", repo_url="https://github.com/northwind/tools")
+    shown = (await page("/skills")).replace("&amp;", "&")
+    options = re.findall(
+        r'<li><a href="(\?[^"]*)"><span>(?:<svg.*?</svg>)?([^<]*)</span><span class="num">(\d+)', shown
+    )
+    assert {(label, int(count)) for _, label, count in options} == {
+        ("No known pattern", 1),
+        ("Checked, with notes", 2),
+        ("Uses the network", 2),
+        ("Runs commands", 1),
+        ("acme", 2),
+        ("northwind", 1),
+    }
+    for href, _label, count in options:
+        assert len(names(await page(f"/skills{href}"))) == int(count)
+
+
+async def test_a_chosen_filter_can_be_taken_back_even_when_nothing_has_it(env: WorkerEnv) -> None:
+    await put(env, "one")
+    shown = await page("/skills?publisher=nobody&q=one")
+    assert "No skill matches" in shown
+    assert 'aria-current="true"' in shown
+    assert 'href="?q=one"' in shown
+
+
+async def test_pages_neither_repeat_nor_lose_a_skill_that_is_published_meanwhile(env: WorkerEnv) -> None:
+    published = [f"skill-{number:02}" for number in range(7)]
+    for name in published:
+        await put(env, name)
+    seen: list[str] = []
+    with patch.object(page_data, "PAGE_SIZE", 3):
+        path = "/skills"
+        while path:
+            shown = (await page(path)).replace("&amp;", "&")
+            seen += names(shown)
+            await put(env, f"late-{len(seen)}")
+            following = re.search(r'<a class="button" href="(\?[^"]+)" rel="next">', shown)
+            path = f"/skills{following[1]}" if following else ""
+    assert seen == published[::-1]
+
+
+async def test_an_order_and_a_view_are_kept_in_the_address(env: WorkerEnv) -> None:
+    await put(env, "bbb")
+    await put(env, "aaa")
+    assert names(await page("/skills?sort=name")) == ["aaa", "bbb"]
+    table = await page("/skills?sort=name&view=table")
+    assert "<table>" in table
+    assert table.index("/skills/aaa") < table.index("/skills/bbb")
+
+
+@pytest.mark.parametrize("cursor", ["nonsense", "WyJ4IiwxLDJd", "%00", "ä"])
+async def test_a_cursor_of_another_list_is_refused_in_words(env: WorkerEnv, cursor: str) -> None:
+    await put(env)
+    shown = await page(f"/skills?cursor={cursor}", 200 if cursor == "%00" else 400)
+    assert cursor == "%00" or "belongs to another list" in shown
+
+
+async def test_a_publisher_shows_what_it_published_and_nobody_else(env: WorkerEnv) -> None:
+    await put(env, "one")
+    await put(env, "two", repo_url="https://github.com/northwind/tools")
+    shown = await page("/publishers/acme")
+    assert names(shown) == ["one"]
+    assert "1 skill" in shown
+    await page("/publishers/nobody", 404)
+
+
+async def test_one_unreadable_entry_does_not_hide_the_others(env: WorkerEnv) -> None:
+    await put(env, "good")
+    await put(env, "odd", capabilities=("network_egress",))
+
+    rows = SkillEntry.objects.using(env.database).filter(key="skill:odd")
+    await sync_to_async(rows.write_row)(value="{not json")
+    assert names(await page("/skills")) == ["odd", "good"]
+    assert "Not recorded" in await page("/skills?view=table")
+
+
+@pytest.mark.parametrize("path", ["/", "/skills", "/skills?q=x", "/skills/x", "/skills/x/scan", "/publishers/x"])
+async def test_a_database_that_is_away_is_503_and_never_an_empty_page(env: WorkerEnv, path: str) -> None:
+    await put(env)
+    with patch("django.db.models.sql.compiler.SQLCompiler.execute_sql", side_effect=OperationalError("away")):
+        response = await AsyncClient(raise_request_exception=False).get(path)
+    assert response.status_code == 503
+    assert int(response["Retry-After"]) > 0
+    shown = response.content.decode()
+    assert "cannot be read right now" in shown
+    assert "Nothing is published yet" not in shown
+
+
+@pytest.mark.parametrize("path", ["/", "/skills", "/about/verification"])
+async def test_pages_are_read_and_never_written(env: WorkerEnv, path: str) -> None:
+    response = await AsyncClient().post(path)
+    assert response.status_code == 405
+
+
+async def test_what_verdicts_mean_names_each_of_them(env: WorkerEnv) -> None:
+    shown = await page("/about/verification")
+    for words in (
+        "No known pattern",
+        "Checked, with notes",
+        "Held for a person",
+        "Not scanned",
+        "Refused",
+        "Format problem",
+    ):
+        assert words in shown
+
+
+async def test_every_page_forbids_scripts_and_frames_of_others(env: WorkerEnv) -> None:
+    response = await AsyncClient().get("/")
+    policy = response["Content-Security-Policy"]
+    for rule in ("default-src 'none'", "script-src 'self'", "style-src 'self'", "frame-ancestors 'none'"):
+        assert rule in policy
+    assert "unsafe" not in policy
+
+
+async def test_what_the_page_about_the_api_says_is_there(env: WorkerEnv) -> None:
+    await put(env, version="1.0.0")
+    shown = (await page("/about/api")).replace("&amp;", "&")
+    requests = re.findall(r"<code>GET (/\S+?)</code>", shown)
+    assert len(requests) > 8
+    known = {"{slug}": "release-notes", "{version}": "1.0.0", "?q=": "?q=notes", "path=&": "path=SKILL.md&"}
+    for request in requests:
+        address = request
+        for name, value in known.items():
+            address = address.replace(name, value)
+        if "{id}" in address or address == "/healthz":
+            continue
+        url = re.sub(r"\w+=(?=&|$)&?", "", address)
+        response = await AsyncClient().get(url, headers={"X-Skills-Update-Check": "1"})
+        assert response.status_code == 200, request
+
+
+async def test_the_old_address_of_an_icon_leads_to_ours(env: WorkerEnv) -> None:
+    response = await AsyncClient().get("/favicon.ico")
+    assert response.status_code == 301
+    assert response["Location"].endswith("vskill/favicon.svg")

@@ -1,0 +1,187 @@
+"""Lists: filters, facets with true counts, and cursors that stay exact."""
+
+from __future__ import annotations
+
+import base64
+import json
+
+import pytest
+
+from marketplace.catalog import SORTS, SkillFilters, facet_counts, list_skills, quarantine_skill
+from marketplace.derived_models import DownloadDay
+from marketplace.errors import InvalidListing
+from marketplace.models import SkillEntry
+from marketplace.skills.downloads import count_download_sync
+from tests.marketplace.factories import publish_example, write_entries
+from vskill.environments import WorkerEnv
+
+pytestmark = pytest.mark.django_db
+
+
+def slugs(env: WorkerEnv, filters: SkillFilters = SkillFilters(), **asked: str) -> list[str]:  # noqa: B008 - frozen
+    return [skill.slug for skill in list_skills(env, filters, **asked).skills]  # type: ignore[arg-type]  # sort alone
+
+
+def walk(env: WorkerEnv, filters: SkillFilters, sort: str, limit: int) -> list[str]:
+    seen: list[str] = []
+    cursor: str | None = None
+    while True:
+        page = list_skills(env, filters, sort=sort, limit=limit, cursor=cursor)
+        seen += [skill.slug for skill in page.skills]
+        cursor = page.next_cursor
+        if cursor is None:
+            return seen
+
+
+@pytest.fixture
+def shop(env: WorkerEnv) -> None:
+    """Publish four skills that differ in every facet."""
+    publish_example(env, name="alpha", license="MIT", metadata={"tags": "pdf office"}, capabilities=("shell",))
+    publish_example(env, name="beta", license="MIT", metadata={"tags": "pdf"}, capabilities=("network", "shell"))
+    publish_example(env, name="gamma", license="Apache-2.0", verdict="notes", capabilities=())
+    publish_example(env, name="delta", license="", repo_url="https://github.com/mallory/skills", capabilities=())
+
+
+@pytest.mark.usefixtures("shop")
+@pytest.mark.parametrize(
+    ("filters", "wanted"),
+    [
+        (SkillFilters(), ["alpha", "beta", "delta", "gamma"]),
+        (SkillFilters(publisher="mallory"), ["delta"]),
+        (SkillFilters(verdict="notes"), ["gamma"]),
+        (SkillFilters(license="MIT"), ["alpha", "beta"]),
+        (SkillFilters(tag="pdf"), ["alpha", "beta"]),
+        (SkillFilters(tag="pdf", capability="network"), ["beta"]),
+        (SkillFilters(prefix="al"), ["alpha"]),
+        (SkillFilters(prefix="%"), []),
+        (SkillFilters(query="says", license="Apache-2.0"), ["gamma"]),
+        (SkillFilters(verdict="' OR 1=1"), []),
+    ],
+)
+def test_filters_narrow(env: WorkerEnv, filters: SkillFilters, wanted: list[str]) -> None:
+    assert slugs(env, filters, sort="name") == wanted
+
+
+@pytest.mark.usefixtures("shop")
+def test_facets_count_what_choosing_them_would_give(env: WorkerEnv) -> None:
+    for chosen in (SkillFilters(), SkillFilters(license="MIT"), SkillFilters(query="says"), SkillFilters(tag="pdf")):
+        counts = facet_counts(env, chosen)
+        assert all(counts[name] for name in ("license", "publisher", "verdict", "capability", "tag"))
+        for name, values in counts.items():
+            for value, count in values:
+                narrowed = SkillFilters(**{**vars(chosen), name: value})
+                assert list_skills(env, narrowed, count=True).total == count, (chosen, name, value)
+
+
+@pytest.mark.parametrize("name", ["query", "publisher", "verdict", "license", "tag", "capability", "prefix"])
+@pytest.mark.parametrize("value", ["\0", "a\0b", "\ud800"])
+def test_a_value_that_no_database_can_hold_has_an_empty_list(env: WorkerEnv, name: str, value: str) -> None:
+    publish_example(env)
+    filters = SkillFilters(**{name: value})
+
+    assert list_skills(env, filters, count=True).total == 0
+    assert sum(len(facet_counts(env, filters)[other]) for other in ("verdict", "publisher") if other != name) == 0
+
+
+@pytest.mark.usefixtures("shop")
+def test_facets_are_sorted_by_their_counts(env: WorkerEnv) -> None:
+    counts = facet_counts(env, SkillFilters())
+    assert counts["license"] == [("MIT", 2), ("Apache-2.0", 1)]
+    assert counts["publisher"] == [("acme", 3), ("mallory", 1)]
+    assert counts["capability"] == [("shell", 2), ("network", 1)]
+    assert counts["tag"] == [("pdf", 2), ("office", 1)]
+
+
+@pytest.mark.parametrize("sort", [sort for sort in SORTS if sort != "relevance"])
+@pytest.mark.parametrize("limit", [1, 7, 200])
+def test_a_walk_by_cursor_meets_every_skill_once(env: WorkerEnv, sort: str, limit: int) -> None:
+    write_entries(env, 17)
+    for number in range(6):
+        # The entries above have no times, as those of another tool; these have.
+        publish_example(env, name=f"skill-{17 + number:05}", skill_path=str(number))
+    for number in range(0, 23, 3):
+        row = SkillEntry.objects.get(slug=f"skill-{number:05}")
+        for _time in range(number % 4):
+            count_download_sync(env, row.pk, "1.0.0")
+
+    seen = walk(env, SkillFilters(), sort, limit)
+
+    assert sorted(seen) == [f"skill-{number:05}" for number in range(23)]
+
+
+def test_a_walk_by_relevance_meets_every_hit_once(env: WorkerEnv) -> None:
+    for number in range(7):
+        publish_example(env, name=f"pdf-{number}", description="pdf " * (number % 3))
+    assert len(set(walk(env, SkillFilters(query="pdf"), "relevance", 2))) == 7
+
+
+def test_what_is_published_meanwhile_neither_repeats_nor_hides_another(env: WorkerEnv) -> None:
+    for number in range(4):
+        publish_example(env, name=f"early-{number}")
+    first = list_skills(env, sort="newest", limit=2)
+    publish_example(env, name="late")
+    quarantine_skill(env, "early-3", actor="test", reason="bad")
+    rest = list_skills(env, sort="newest", limit=5, cursor=first.next_cursor)
+
+    assert [skill.slug for skill in (*first.skills, *rest.skills)] == ["early-3", "early-2", "early-1", "early-0"]
+
+
+def test_a_cursor_of_another_list_is_refused(env: WorkerEnv) -> None:
+    write_entries(env, 3)
+    cursor = list_skills(env, sort="name", limit=1).next_cursor
+    assert cursor is not None
+    for other in ({"sort": "newest"}, {"filters": SkillFilters(verdict="clear"), "sort": "name"}):
+        with pytest.raises(InvalidListing):
+            list_skills(env, cursor=cursor, **other)
+    with pytest.raises(InvalidListing):
+        list_skills(env, sort="name", cursor=cursor[:-4])
+
+
+@pytest.mark.parametrize("sort", ["newest", "name", "downloads"])
+@pytest.mark.parametrize("value", [None, "x", "2020-01-01", "\ud800", 1, 2**70, -1.5, [], {}, True, ""], ids=repr)
+@pytest.mark.parametrize("number", [1, 2**70, "1", None], ids=repr)
+def test_a_forged_cursor_is_refused_or_leads_somewhere_harmless(
+    env: WorkerEnv, sort: str, value: object, number: object
+) -> None:
+    write_entries(env, 2)
+    cursor = list_skills(env, sort=sort, limit=1).next_cursor
+    assert cursor is not None
+    binding = json.loads(base64.urlsafe_b64decode(cursor + "=="))[0]
+    forged = base64.urlsafe_b64encode(json.dumps([binding, value, number]).encode()).decode().rstrip("=")
+    try:
+        page = list_skills(env, sort=sort, cursor=forged)
+    except InvalidListing:
+        return
+    assert len(page.skills) <= 2
+
+
+@pytest.mark.parametrize("sort", ["nonsense", "relevance", "slug; DROP TABLE"])
+def test_an_order_that_does_not_exist_is_refused(env: WorkerEnv, sort: str) -> None:
+    with pytest.raises(InvalidListing):
+        list_skills(env, sort=sort)
+
+
+def test_downloads_are_counted_by_day_and_in_all(env: WorkerEnv) -> None:
+    publish_example(env)
+    row = SkillEntry.objects.get()
+    for _time in range(3):
+        count_download_sync(env, row.pk, "0.0.1")
+
+    assert DownloadDay.objects.get().count == 3
+    row.refresh_from_db()
+    assert row.downloads == 3
+    publish_example(env, body="Changed.")
+    row.refresh_from_db()
+    assert row.downloads == 3
+
+
+def test_the_most_downloaded_come_first_and_the_recent_ones_trend(env: WorkerEnv) -> None:
+    for name in ("old-star", "new-star", "nobody"):
+        publish_example(env, name=name)
+    for name, times in (("old-star", 3), ("new-star", 2)):
+        for _time in range(times):
+            count_download_sync(env, SkillEntry.objects.get(slug=name).pk, "0.0.1")
+    DownloadDay.objects.filter(skill__slug="old-star").update(day="2020-01-01")
+
+    assert slugs(env, sort="downloads") == ["old-star", "new-star", "nobody"]
+    assert slugs(env, sort="trending")[0] == "new-star"

@@ -1,0 +1,111 @@
+"""Search: words, beginnings, scripts without spaces; ranked; the same on every database."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from marketplace.catalog import quarantine_skill, restore, yank_version
+from marketplace.derived_models import SearchToken
+from marketplace.records import SkillRecord
+from marketplace.skills.search import MAX_TOKEN_LENGTH, MAX_TOKENS, query_terms, search_sync, tokenize, weighed_tokens
+from tests.marketplace.factories import publish_example
+from vskill.environments import WorkerEnv
+
+
+def found(env: WorkerEnv, query: str) -> list[str]:
+    return [hit.skill.slug for hit in search_sync(env, query)]
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("PDF-Tools_v2", ["pdf", "tools", "v2"]),
+        ("Straße ﬁle", ["strasse", "file"]),
+        ("読書", ["読", "書", "読書"]),
+        ("pdf読書x", ["pdf", "読", "書", "読書", "x"]),
+        ("…!?", []),
+    ],
+)
+def test_tokens(text: str, tokens: list[str]) -> None:
+    assert tokenize(text) == tokens
+
+
+@given(st.text())
+def test_every_word_of_a_text_finds_it(text: str) -> None:
+    tokens = tokenize(text)
+    for term in query_terms(text):
+        assert any(token.startswith(term) for token in tokens), (term, tokens)
+
+
+@given(st.text())
+def test_tokens_can_be_stored(text: str) -> None:
+    weighed = weighed_tokens(SkillRecord(slug="x", name=text or "x", description=text))
+    assert len(weighed) <= MAX_TOKENS
+    for token in weighed:
+        assert 0 < len(token) <= MAX_TOKEN_LENGTH
+        assert "\0" not in token
+        token.encode()
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "query", ["merge", "MERG", "documents merge", "pdf", "pdf-tools", "office", "acme", "縦書", "書", "Ｍｅｒｇｅ"]
+)
+def test_words_and_their_beginnings_find(env: WorkerEnv, query: str) -> None:
+    publish_example(env, name="pdf-tools", description="Merge documents 縦書き", metadata={"tags": "office"})
+    publish_example(env, name="other", description="Nothing of the kind", repo_url="https://github.com/mallory/x")
+
+    assert found(env, query) == ["pdf-tools"]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("query", ["", "!!!", "erge", "merge nothing", "%", "_", "merge' OR 1=1 --", "\ud800", "書縦"])
+def test_what_is_not_there_is_not_found(env: WorkerEnv, query: str) -> None:
+    publish_example(env, name="pdf-tools", description="Merge documents 縦書き")
+    assert found(env, query) == []
+
+
+@pytest.mark.django_db
+def test_names_come_before_tags_and_tags_before_descriptions(env: WorkerEnv) -> None:
+    publish_example(env, name="third", description="About invoices")
+    publish_example(env, name="second", description="x", metadata={"tags": "invoices"})
+    publish_example(env, name="invoices-helper", description="x")
+    publish_example(env, name="invoices", description="x")
+
+    assert found(env, "invoices") == ["invoices", "invoices-helper", "second", "third"]
+
+
+@pytest.mark.django_db
+def test_a_whole_word_comes_before_a_beginning(env: WorkerEnv) -> None:
+    publish_example(env, name="gitlab-helper", description="x")
+    publish_example(env, name="git-helper", description="x")
+
+    assert found(env, "git") == ["git-helper", "gitlab-helper"]
+
+
+@pytest.mark.django_db
+def test_withdrawn_skills_are_not_found_and_restored_ones_are(env: WorkerEnv) -> None:
+    publish_example(env, name="one")
+    publish_example(env, name="two")
+    quarantine_skill(env, "one", actor="test", reason="bad")
+    yank_version(env, "two", "0.0.1", actor="test", reason="broken")
+    assert found(env, "says") == []
+
+    restore(env, "one", actor="test", reason="it was not")
+    assert found(env, "says") == ["one"]
+
+
+@pytest.mark.django_db
+def test_another_environments_skills_are_not_found(env: WorkerEnv) -> None:
+    publish_example(env)
+    SearchToken.objects.update(namespace="another")
+    assert found(env, "hello") == []
+
+
+@pytest.mark.django_db
+def test_a_very_long_query_is_cut_and_not_fatal(env: WorkerEnv) -> None:
+    publish_example(env, description="alpha")
+    assert found(env, "alpha " * 10_000) == ["hello-skill"]
+    assert found(env, " ".join(f"word{n}" for n in range(1_000))) == []

@@ -1,0 +1,116 @@
+"""Fetching under the policy and the limits of an environment."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from pathlib import Path
+
+import pytest
+from asgiref.sync import async_to_sync
+from django.core.management import call_command
+from pytest_django.fixtures import Settings
+
+from submissions.source import fetching
+from submissions.source.errors import FetchTimedOut, InvalidRepositoryURL
+from submissions.source.fetching import fetch, remove_abandoned_scratch, repository_url, scratch_folder
+from tests.loop_time import WatchedPlaces, let_time_pass
+from tests.submissions.front_door import repository, skills
+from vskill.environments import WorkerEnv
+
+
+@pytest.fixture(autouse=True)
+def _own_data_folder(settings: Settings, tmp_path: Path) -> None:
+    settings.DATA_DIR = tmp_path / "data"
+
+
+async def _break_inside() -> None:
+    async with scratch_folder() as folder:
+        (folder / "inside").mkdir()
+        raise RuntimeError("broken")
+
+
+def test_a_scratch_folder_goes_away_with_what_is_in_it(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError, match="broken"):
+        async_to_sync(_break_inside)()
+
+    assert list((tmp_path / "data" / "work").iterdir()) == []
+
+
+def _begun(tmp_path: Path) -> int:
+    """Count the fetches that have begun: each has made its repository, one that waits has an empty folder."""
+    return sum(any(folder.iterdir()) for folder in tmp_path.glob("fetch-*"))
+
+
+async def test_folders_of_killed_processes_are_removed_and_living_ones_stay(tmp_path: Path) -> None:
+    async with scratch_folder() as living:
+        dead = tmp_path / "data" / "work" / "dead"
+        (dead / "git").mkdir(parents=True)
+        os.utime(dead, (time.time() - 7200,) * 2)
+
+        assert remove_abandoned_scratch() == 1
+        assert living.is_dir()
+        assert not dead.exists()
+
+
+def test_the_command_says_how_many_were_removed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "data" / "work" / "dead").mkdir(parents=True)
+    call_command("clean_scratch", older_than=-1.0)
+
+    assert capsys.readouterr().out == "scratch folders removed: 1\n"
+
+
+async def test_a_process_fetches_no_more_at_once_than_it_may(
+    env: WorkerEnv, settings: Settings, tmp_path: Path
+) -> None:
+    settings.FETCH_PROCESSES = 2
+    url = repository_url(env, repository(tmp_path, skills("one")))
+    under_way: list[int] = []
+
+    async def watched(number: int) -> None:
+        folder = tmp_path / f"fetch-{number}"
+        folder.mkdir()
+        await fetch(env, url, folder)
+
+    async def watch() -> None:
+        while True:
+            under_way.append(_begun(tmp_path) - sum(task.done() for task in tasks))
+            await asyncio.sleep(0)
+
+    tasks = [asyncio.create_task(watched(number)) for number in range(6)]
+    watching = asyncio.create_task(watch())
+    await asyncio.gather(*tasks)
+    watching.cancel()
+
+    assert max(under_way) == 2
+
+
+async def test_a_fetch_that_finds_no_place_says_so(env: WorkerEnv, settings: Settings, tmp_path: Path) -> None:
+    settings.FETCH_PROCESSES = 0
+    settings.FETCH_SECONDS = 0.01
+    with pytest.raises(FetchTimedOut, match="Many repositories are being fetched") as raised:
+        await fetch(env, repository_url(env, repository(tmp_path, skills("one"))), tmp_path)
+
+    assert raised.value.transient
+
+
+async def test_who_is_patient_gets_a_place_however_long_it_takes(
+    env: WorkerEnv, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places = WatchedPlaces(0)
+    monkeypatch.setitem(fetching._slots, asyncio.get_running_loop(), places)
+    url = repository_url(env, repository(tmp_path, skills("one")))
+    (tmp_path / "fetch").mkdir()
+    patient = asyncio.create_task(fetch(env, url, tmp_path / "fetch", patient=True))
+    await places.asked.wait()
+    await let_time_pass(10 * settings.FETCH_SECONDS)
+    places.release()
+
+    assert (await patient).commit_sha
+    assert not places.locked(), "the place was not given back"
+
+
+def test_the_policy_of_the_environment_decides_what_is_fetched(env: WorkerEnv) -> None:
+    with pytest.raises(InvalidRepositoryURL, match="folders that the operator allows"):
+        repository_url(env, "file:///usr/share/repository")

@@ -1,0 +1,44 @@
+"""The namespace in a table keeps the promises of the port, on the database of this run."""
+
+from __future__ import annotations
+
+import pytest
+
+from submissions.models import SubmissionEntry
+from tests.vskill.kv.conformance import NamespaceConformance
+from tests.vskill.kv.conformance_listing import ListingConformance
+from vskill.environments import WorkerEnv
+from vskill.kv.models import AbstractKVEntry, KVEntry
+from vskill.kv.namespace import KVNamespace
+from vskill.kv.port import Namespace
+from vskill.kv.threads import writers
+
+
+@pytest.mark.django_db(transaction=True)
+class TestTable(NamespaceConformance, ListingConformance):
+    """Run the suite on the table of the entries that have no table of their own."""
+
+    model: type[AbstractKVEntry] = KVEntry
+
+    @pytest.fixture
+    def namespace(self, env: WorkerEnv) -> Namespace:
+        """Return the entries of one environment."""
+        return KVNamespace(self.model, env)
+
+    @pytest.fixture
+    def neighbour(self) -> Namespace:
+        """Return those of another in the same table."""
+        return KVNamespace(self.model, WorkerEnv(name="neighbour"))
+
+    async def damage(self, namespace: Namespace, key: str, text: str) -> None:
+        """Overwrite the text in the table."""
+        assert isinstance(namespace, KVNamespace)
+        rows = self.model.objects.using(namespace.alias).live().filter(namespace=namespace.name, key=key)
+        assert await writers.run(rows.write_row, value=text) == 1
+
+
+@pytest.mark.django_db(transaction=True)
+class TestTableWithProjectedColumns(TestTable):
+    """Run it on a table whose columns are projected from the value."""
+
+    model = SubmissionEntry
