@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from selenium.common.exceptions import WebDriverException
 from selenium.webdriver import Chrome, ChromeOptions
 from selenium.webdriver.chrome.service import Service
-from selenium.webdriver.common.by import By
-from selenium.webdriver.support.expected_conditions import staleness_of
 from selenium.webdriver.support.ui import WebDriverWait
 
 CHROMIUM: Final = Path("/usr/bin/chromium")
@@ -67,10 +66,13 @@ class Browser:
     @contextmanager
     def leaving(self) -> Iterator[None]:
         """Wait, where the body leads away from this page, until the next one is whole: keys do not wait for that."""
-        left = self.driver.find_element(By.TAG_NAME, "html")
+        left = self.ask("performance.timeOrigin")
         yield
-        WebDriverWait(self.driver, 15, poll_frequency=0.05).until(staleness_of(left))
-        self.until("document.readyState === 'complete'")
+        # Asked between the two pages, the driver answers with an error of its own: then neither is there.
+        following = WebDriverWait(self.driver, 15, poll_frequency=0.05, ignored_exceptions=[WebDriverException])
+        following.until(
+            lambda _driver: self.ask(f"performance.timeOrigin !== {left} && document.readyState === 'complete'")
+        )
 
     def allow_clipboard(self, origin: str) -> None:
         """Let pages of ``origin`` read and write the clipboard without asking."""
