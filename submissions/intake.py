@@ -1,6 +1,6 @@
-"""The one front door: the form, the API, the command and the admin submit through here.
+"""The one way in: the form, the API, the command and the admin submit through here.
 
-A submission and its queue message are written in one transaction, so that whoever is told "accepted" has both.
+A submission and its queue message are written in one transaction, so that "accepted" always means both.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from django.core import signing
 from django.db import IntegrityError, transaction
 
 from marketplace.skills.blocklist import is_blocked
+from marketplace.skills.publishers import skill_identity
+from submissions import messages
 from submissions.models import SubmissionEntry
-from submissions.pipeline.process import VERIFY
-from submissions.queue.database import get_queue
 from submissions.sandbox.tree_entries import below, odd_name
 from submissions.source.fetching import fetch, repository_url, scratch_folder
 from submissions.source.git import Snapshot
@@ -44,9 +44,15 @@ class NoSkillFound(VskillError):
 
 
 class DiscoveryExpired(VskillError):
-    """The list that a choice was made from is too old or was not made here; nothing was submitted."""
+    """The list of skills that was chosen from is too old or was not made here; nothing was submitted."""
 
     code = "discovery_expired"
+
+
+class IntakeBusy(VskillError):
+    """A skill changed again and again while it was being submitted; nothing was written."""
+
+    code = "intake_busy"
 
 
 class Outcome(StrEnum):
@@ -61,7 +67,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class DiscoveredSkill:
-    """A skill that a repository holds. ``source_digest`` is equal where its files are equal, bit by bit."""
+    """A skill in a repository, and what is wrong with it; equal files have an equal ``source_digest`` (hex)."""
 
     path: str
     name: str
@@ -81,17 +87,12 @@ class Discovery:
 
 @dataclass(frozen=True)
 class Accepted:
-    """The answer for one skill: what became of it, and its submission where there is one."""
+    """The answer for one skill: the outcome, its submission where there is one, and the reason where there is none."""
 
     skill: DiscoveredSkill
     outcome: Outcome
     submission: Submission | None = None
     reason: str = ""
-
-
-def identity_of(repo_url: str, skill_path: str) -> str:
-    """Return what makes two submissions the same skill within an environment: 64 hex digits of address and path."""
-    return hashlib.sha256(f"{repo_url}\0{skill_path}".encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _source_digest(snapshot: Snapshot, path: str) -> str:
@@ -106,15 +107,15 @@ def _within(path: str, folder: str) -> bool:
 
 
 def _showable(path: str) -> str:
-    # A folder of an odd name is never submitted, but it is listed, and its name may not even be a text.
+    # A folder with an odd name is listed but never submitted, and its name may not even be valid UTF-8.
     return path if odd_name(path) is None else visible(path)
 
 
 async def discover(env: WorkerEnv, url: str) -> Discovery:
-    """Fetch a repository and list the skills in it, those with problems too.
+    """Fetch the repository at ``url`` and list its skills, those with problems included.
 
-    A page address (``/tree/main/skills/x``) lists what is below that folder. Raises the errors of
-    ``submissions.source`` and ``NoSkillFound``.
+    The address of a page (``/tree/main/skills/x``) lists the skills below that folder. Raises the errors of
+    ``submissions.source``, and ``NoSkillFound``.
     """
     repository = repository_url(env, url)
     return await discover_repository(env, repository)
@@ -146,7 +147,7 @@ def _salt(env: WorkerEnv) -> str:
 
 
 def sign_discovery(env: WorkerEnv, discovery: Discovery) -> str:
-    """Return a text that carries a discovery through a form, so that the choice needs no second fetch and cannot be
+    """Return a signed text that carries a discovery through a form: no second fetch is needed, and none can be
     forged."""
     skills = [
         [one.path, one.name, one.description[:300], list(one.problems), one.source_digest] for one in discovery.skills
@@ -167,8 +168,8 @@ def read_discovery(env: WorkerEnv, token: str) -> Discovery:
 
 
 def select(discovery: Discovery, *, path: str = "", name: str = "") -> Discovery:
-    """Return the discovery cut down to one skill, by its path or else its name; raise ``NoSkillFound`` where it has
-    none such."""
+    """Return the discovery reduced to one skill, by ``path`` or else by ``name``; raise ``NoSkillFound`` where it has
+    no such skill."""
     path = path.strip("/").removesuffix("/SKILL.md").removesuffix("SKILL.md").strip("/")
     if not path and not name:
         return discovery
@@ -182,9 +183,10 @@ def select(discovery: Discovery, *, path: str = "", name: str = "") -> Discovery
 async def accept(
     env: WorkerEnv, discovery: Discovery, paths: Sequence[str], *, source: str, actor: str, submitter: str = ""
 ) -> list[Accepted]:
-    """Submit the skills at ``paths`` and return what became of each.
+    """Submit the skills at ``paths`` of a discovery, and return the answer for each.
 
-    Twice is once: a skill that is on its way, or published with the same content, is answered with that submission.
+    ``source`` names the way in (form, api, command, demo), ``actor`` who used it, ``submitter`` on whose behalf.
+    Idempotent: a skill that is on its way, or published with the same content, is answered with that submission.
     """
     by_path = {one.path: one for one in discovery.skills}
     chosen = [by_path[path] for path in dict.fromkeys(paths) if path in by_path]
@@ -197,7 +199,10 @@ async def accept(
 async def submit(
     env: WorkerEnv, url: str, *, path: str = "", name: str = "", source: str, actor: str
 ) -> tuple[Discovery, list[Accepted]]:
-    """Discover a repository and submit every skill of it, or the one that is asked for."""
+    """Discover the repository at ``url`` and submit all of its skills, or the one at ``path`` or of that ``name``.
+
+    ``source`` and ``actor`` are those of ``accept``. Raises what ``discover`` and ``accept`` raise.
+    """
     discovery = select(await discover(env, url), path=path, name=name)
     return discovery, await accept(env, discovery, [one.path for one in discovery.skills], source=source, actor=actor)
 
@@ -221,14 +226,14 @@ def _published(env: WorkerEnv, identity: str, source_digest: str) -> Submission 
 
 
 def _revive(env: WorkerEnv, submission: Submission, actor: str) -> Submission:
-    """Make sure that a submission which is on its way has a message: one that lost it must not lock its owner out."""
+    """Queue a live submission again if it has lost its message, which would otherwise block every new attempt."""
     if submission.state is State.RESCAN_REQUIRED:
         submission = transition(
             env, submission, State.RECEIVED, reason="submitted again", actor=actor, trigger="submit"
         )
-        get_queue(env).send(env.name, VERIFY, submission.id, anew=True)
+        messages.send(env, submission.id, restart=True)
         return submission
-    if submission.state in ACTIVE_STATES and get_queue(env).send(env.name, VERIFY, submission.id):
+    if submission.state in ACTIVE_STATES and messages.send(env, submission.id):
         return repeat(
             env, submission, reason="submitted again after it had lost its place", actor=actor, trigger="submit"
         )
@@ -238,12 +243,16 @@ def _revive(env: WorkerEnv, submission: Submission, actor: str) -> Submission:
 def accept_one(
     env: WorkerEnv, discovery: Discovery, skill: DiscoveredSkill, *, source: str, actor: str, submitter: str = ""
 ) -> Accepted:
-    """Submit one skill, synchronously; any number of these at once leave one row and one message."""
+    """Submit one skill of a discovery on the calling thread, and return the answer.
+
+    Any number of calls at once leave one submission and one message. ``source``, ``actor`` and ``submitter`` are those
+    of ``accept``. Raises ``IntakeBusy`` after three lost races.
+    """
     if skill.problems:
         return Accepted(skill, Outcome.INVALID, None, " ".join(skill.problems))
     if (block := is_blocked(env, discovery.repo_url)) is not None:
         return Accepted(skill, Outcome.BLOCKED, None, block.reason)
-    identity = identity_of(discovery.repo_url, skill.path)
+    identity = skill_identity(discovery.repo_url, skill.path)
     fields: Mapping[str, Any] = {
         "repoUrl": discovery.repo_url,
         "skillName": skill.name,
@@ -263,16 +272,9 @@ def accept_one(
                 if (published := _published(env, identity, skill.source_digest)) is not None:
                     return Accepted(skill, Outcome.ALREADY_VERIFIED, published)
                 submission = create_submission(env, fields, actor=actor, trigger=source)
-                get_queue(env).send(env.name, VERIFY, submission.id)
+                messages.send(env, submission.id)
                 return Accepted(skill, Outcome.CREATED, submission)
         except (IntegrityError, VersionConflict):
-            # Somebody else submitted the same skill, or moved it, in this very moment: theirs is the one to answer
-            # with.
+            # Another process submitted or moved the same skill at this moment: answer with its submission.
             continue
     raise IntakeBusy("Many people are submitting this skill at this moment. Nothing was submitted; please try again.")
-
-
-class IntakeBusy(VskillError):
-    """A skill changed again and again while it was being submitted; nothing was written."""
-
-    code = "intake_busy"

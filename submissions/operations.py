@@ -1,4 +1,4 @@
-"""What an operator does with a submission: each is one transaction, guarded by the version that was read."""
+"""What operators do with submissions: each operation is one transaction, guarded by the version that was read."""
 
 from __future__ import annotations
 
@@ -8,67 +8,61 @@ from typing import Final
 
 from django.db import transaction
 
-from submissions.models import QueueMessage
-from submissions.pipeline.process import VERIFY
-from submissions.queue.database import get_queue
+from submissions import messages
 from submissions.states import ACTIVE_STATES, IllegalTransition, State
+from submissions.store.holds import forget_recoveries
 from submissions.store.queries import read_submission
 from submissions.store.records import Submission
 from submissions.store.transitions import repeat, transition
 from vskill.environments import WorkerEnv
 from vskill.errors import VskillError
-from vskill.kv.models import KVEntry
-from vskill.kv.namespace import KVNamespace
 
 TRIGGER: Final = "operator"
-# Before work that nobody asked for by name: a person waits for the answer.
+# Received before ordinary messages, because a person is waiting for the answer.
 OPERATOR_PRIORITY: Final = 10
 
 
 class NeverScanned(VskillError):
-    """A submission is to be approved of which no content was ever checked; nothing was changed."""
+    """A submission cannot be approved because none of its content was ever checked; nothing was changed."""
 
     code = "never_scanned"
 
 
 def _forget_failures(env: WorkerEnv, submission_id: str) -> None:
-    """Give the submission its recoveries back, and take the messages out that were parked for it."""
-    KVNamespace(KVEntry, env).delete_sync(f"recovery:{submission_id}")
-    parked = QueueMessage.objects.using(env.database).filter(
-        environment=env.name, kind=VERIFY, subject=submission_id, parked_at__isnull=False
-    )
-    parked.delete()
-
-
-def _send(env: WorkerEnv, submission_id: str, *, anew: bool = False) -> bool:
-    return get_queue(env).send(env.name, VERIFY, submission_id, priority=OPERATOR_PRIORITY, anew=anew)
+    """Let a submission be recovered as often as a new one, and delete its dead letters."""
+    forget_recoveries(env, submission_id)
+    messages.forget_parked(env, submission_id)
 
 
 def requeue(env: WorkerEnv, submission_id: str, *, actor: str, reason: str) -> Submission:
-    """Check a submission again from the start; one that is on its way keeps its place and is left alone."""
+    """Check a submission again from the start, and return it; one that is queued keeps its place and is left alone.
+
+    ``actor`` and ``reason`` go into its history, here and in every operation below.
+    """
     with transaction.atomic(using=env.database):
         submission = read_submission(env, submission_id)
         _forget_failures(env, submission_id)
         if submission.state in ACTIVE_STATES:
-            if not _send(env, submission_id):
+            if not messages.send(env, submission_id, priority=OPERATOR_PRIORITY):
                 return submission
             return repeat(env, submission, reason=reason, actor=actor, trigger=TRIGGER)
         requeued = transition(
             env, submission, State.RECEIVED, reason=reason, actor=actor, trigger=TRIGGER, by_operator=True
         )
-        # A worker that has just ended it may not have settled its message yet: that message is not the new work's.
-        _send(env, submission_id, anew=True)
+        # The worker that has just ended it may not have settled its message yet; that message must not be taken for
+        # the new one.
+        messages.send(env, submission_id, priority=OPERATOR_PRIORITY, restart=True)
         return requeued
 
 
 def approve(env: WorkerEnv, submission_id: str, *, actor: str, reason: str) -> Submission:
-    """Let a held submission be published; the content that was checked is what will be published, or nothing.
+    """Let a held submission be published: the content that was checked, or nothing.
 
     Raises ``NeverScanned`` where no content was checked, and ``IllegalTransition`` where it is not held.
     """
     with transaction.atomic(using=env.database):
         submission = read_submission(env, submission_id)
-        # The pipeline may go to AUTO_APPROVED from the states of checking; a person may not end a check half-way.
+        # The pipeline approves from the states of checking; a person must not end a check half-way.
         if submission.state is not State.ON_HOLD:
             raise IllegalTransition(
                 f"Only a held submission is approved; this one is {submission.state}. It was left as it is."
@@ -86,7 +80,7 @@ def approve(env: WorkerEnv, submission_id: str, *, actor: str, reason: str) -> S
             by_operator=True,
         )
         _forget_failures(env, submission_id)
-        _send(env, submission_id, anew=True)
+        messages.send(env, submission_id, priority=OPERATOR_PRIORITY, restart=True)
         return approved
 
 
@@ -96,7 +90,7 @@ def reject(env: WorkerEnv, submission_id: str, *, actor: str, reason: str) -> Su
 
 
 def dequeue(env: WorkerEnv, submission_id: str, *, actor: str, reason: str) -> Submission:
-    """Take a submission that waits out of the queue."""
+    """End a submission that waits in the queue, unchecked."""
     return _end(env, submission_id, State.DEQUEUED, actor, reason)
 
 
@@ -110,7 +104,7 @@ def _end(env: WorkerEnv, submission_id: str, state: State, actor: str, reason: s
 
 @dataclass(frozen=True)
 class Operation:
-    """An operation as the admin offers it; ``consequence`` is said before it is confirmed."""
+    """An operation as the admin offers it; ``consequence`` is shown before it is confirmed."""
 
     name: str
     label: str

@@ -1,4 +1,4 @@
-"""What pages say about a submission: one wording for the page, the queue and the API."""
+"""What pages and API say about submissions, in the same words everywhere."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Q, Subquery
-from django.db.models.functions import Now
 from django.urls import reverse
 
 from marketplace.catalog import find_skill
 from marketplace.models import SkillEntry
 from marketplace.skills.visibility import visible_skills
-from submissions.models import QueueMessage, SubmissionEntry, SubmissionTransition
+from submissions.messages import count_ahead
+from submissions.models import SubmissionEntry, SubmissionTransition
 from submissions.states import STATES, Group, State
 from submissions.store.evidence import all_evidence, findings_of
 from submissions.store.queries import history
@@ -113,21 +112,14 @@ def timeline(steps: Iterable[SubmissionTransition]) -> list[dict[str, Any]]:
 
 
 def queue_place(env: WorkerEnv, submission_id: str) -> dict[str, Any] | None:
-    """Return the place of a submission among those that wait, or ``None`` for one that does not wait.
+    """Return the place of a submission among those that wait, or ``None`` where it does not wait.
 
-    The estimate is the median of how long recent checks took, times those ahead and itself: too long where several run
-    at once, and unknown without any.
+    The estimate is the median time of recent checks, times the number of submissions up to and including this one. It
+    is too long where several are checked at once, and ``None`` where none was checked recently.
     """
-    messages = QueueMessage.objects.using(env.database).filter(
-        Q(leased_until__isnull=True) | Q(leased_until__lte=Now()), environment=env.name, parked_at__isnull=True
-    )
-    own = messages.filter(subject=submission_id).first()
-    if own is None:
+    ahead = count_ahead(env, submission_id)
+    if ahead is None:
         return None
-    # Compared inside the database: SQLite's clock writes milliseconds, and Django would ask for the same time with
-    # microseconds, which is another text.
-    due_at = Subquery(QueueMessage.objects.using(env.database).filter(pk=own.pk).values("due_at"))
-    ahead = messages.filter(Q(due_at__lt=due_at) | Q(due_at=due_at, id__lt=own.pk)).count()
     return {"position": ahead + 1, "ahead": ahead, "estimate_seconds": _estimate(env, ahead)}
 
 
@@ -141,7 +133,7 @@ def _estimate(env: WorkerEnv, ahead: int) -> float | None:
         begun.setdefault(submission_id, []).append((sequence, created_at))
     spans: list[float] = []
     for submission_id, sequence, created_at in recent:
-        # A submission may have been checked before: its last beginning counts, and not its first.
+        # A submission may have been checked before: the last start counts, not the first.
         before = [start for start in begun.get(submission_id, []) if start[0] < sequence]
         if before:
             spans.append(max(0.0, (created_at - max(before)[1]).total_seconds()))
@@ -190,7 +182,7 @@ def _steps_and_place(
 
 
 def shown_slugs(env: WorkerEnv, entries: Iterable[SubmissionEntry]) -> dict[str, str]:
-    """Return, by submission id, the slug of each published skill that the marketplace shows: one may be withdrawn."""
+    """Return, by submission id, the slugs of the published skills that the marketplace shows; others are withdrawn."""
     slugs: dict[str, str] = {}
     for entry in entries:
         if entry.state == State.PUBLISHED:

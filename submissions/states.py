@@ -145,7 +145,7 @@ STATES: Final[dict[State, StateInfo]] = dict(
             State.BLOCKED,
             Group.BLOCKED,
             "Blocked",
-            "Its source or its content is on the block list of this registry.",
+            "Its source is on the block list of this registry.",
             "",
             "RECEIVED",
         ),

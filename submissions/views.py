@@ -15,6 +15,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_safe
 
 from marketplace.catalog import find_skill
+from marketplace.skills.publishers import skill_identity
 from submissions.forms import RepositoryForm
 from submissions.intake import (
     Accepted,
@@ -23,7 +24,6 @@ from submissions.intake import (
     Outcome,
     accept,
     discover,
-    identity_of,
     read_discovery,
     sign_discovery,
 )
@@ -85,7 +85,7 @@ async def _choices(
 
 def _found(env: WorkerEnv, discovery: Discovery) -> list[dict[str, Any]]:
     """Return each skill of a discovery with the status of its newest submission."""
-    identities = {identity_of(discovery.repo_url, skill.path): skill for skill in discovery.skills}
+    identities = {skill_identity(discovery.repo_url, skill.path): skill for skill in discovery.skills}
     entries = SubmissionEntry.objects.using(env.database)
     rows = entries.live().filter(namespace=env.name, identity__in=list(identities), state__in=sorted(State))
     # A skill may have been submitted any number of times: the newest alone is read.

@@ -1,4 +1,4 @@
-"""What the consumer does with the messages of the submission queue: verify, and hold what the queue gives up."""
+"""The handlers of the consumer: verify a submission, and hold one whose message was parked."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import logging
 from django.conf import settings
 from django.db import transaction
 
-from submissions.models import QueueMessage
-from submissions.pipeline.process import VERIFY, process_submission
+from submissions.messages import VERIFY, is_queued
+from submissions.pipeline.process import process_submission
 from submissions.pipeline.run import ACTOR
 from submissions.queue.base import InvalidMessage, Message
 from submissions.queue.settlement import Handler, Handlers
@@ -26,8 +26,7 @@ logger = logging.getLogger(__name__)
 
 
 async def hold(submission_id: str, reason: str) -> None:
-    """Hand a submission that the queue has given up to a person; do nothing for one that has ended, or was put back
-    into the queue meanwhile."""
+    """Hand a submission whose message was parked to a person; do nothing where it has ended or is queued again."""
     env = require_worker_env()
     try:
         await writers.run(_hold, env, submission_id, reason)
@@ -40,15 +39,14 @@ async def hold(submission_id: str, reason: str) -> None:
 def _hold(env: WorkerEnv, submission_id: str, reason: str) -> None:
     with transaction.atomic(using=env.database):
         submission = read_submission(env, submission_id)
-        messages = QueueMessage.objects.using(env.database).filter(environment=env.name, subject=submission_id)
-        if submission.state in FINAL_STATES or messages.filter(kind=VERIFY, parked_at__isnull=True).exists():
+        if submission.state in FINAL_STATES or is_queued(env, submission_id):
             return
         missing = "published" if holds.is_decided(submission) else "checked"
         holds.hold(env, submission, reason=f"it could not be {missing}: {reason}", actor=ACTOR, trigger="queue")
 
 
 def make_handlers() -> Handlers:
-    """Return the handlers of the submission queue for one consumer, which share its slots for scans."""
+    """Return the handlers for one consumer, which share its slots for scans."""
     slots = asyncio.Semaphore(settings.SCAN_PROCESSES)
 
     async def run(message: Message) -> None:
@@ -59,7 +57,7 @@ def make_handlers() -> Handlers:
         except SubmissionNotFound as error:
             raise InvalidMessage(str(error)) from error
 
-    async def give_up(message: Message, reason: str) -> None:
+    async def on_parked(message: Message, reason: str) -> None:
         await hold(message.subject, reason)
 
-    return {VERIFY: Handler(run, give_up)}
+    return {VERIFY: Handler(run, on_parked)}

@@ -1,11 +1,11 @@
-"""From a package that passed to a published version, in one transaction with the submission's last step."""
+"""Publish a package that passed, in one transaction with the submission's last step."""
 
 from __future__ import annotations
 
 from django.db import transaction
 
 from marketplace.catalog import Publication, PublishedFile, prepare_publication, publish_skill
-from submissions.pipeline.run import ACTOR, Workspace
+from submissions.pipeline.run import ACTOR, Run
 from submissions.source.packages import SkillPackage
 from submissions.states import State
 from submissions.store.evidence import Evidence, findings_of
@@ -14,23 +14,26 @@ from submissions.store.transitions import transition
 
 
 def _summary(submission: Submission, summary: str) -> str:
-    """Return the sentence beside the verdict: a skill that was held says that a person let it through, and why."""
+    """Return the sentence beside the verdict; for a skill that was held: that a person approved it, and why."""
     if not submission.text("approvedBy"):
         return summary
     return f"Held by the checks, then approved by an operator: {submission.text('approvalReason')}"
 
 
-def publish_package(work: Workspace, package: SkillPackage, evidence: list[Evidence]) -> Submission:
-    """Publish and move to PUBLISHED in one transaction: neither is ever seen without the other."""
+def publish_package(run: Run, package: SkillPackage, evidence: list[Evidence]) -> Submission:
+    """Publish ``package`` with the ``evidence`` about it, move the submission of ``run`` to PUBLISHED, and return it.
+
+    Both are one transaction, so that neither is ever seen without the other.
+    """
     current = [one for one in evidence if one.content_hash == package.content_hash]
-    env, submission = work.env, work.submission
+    env, submission = run.env, run.submission
     stored = submission.value.get("decision")
     decision = stored if isinstance(stored, dict) else {}
     publication = Publication(
         submission_id=submission.id,
         repo_url=submission.text("repoUrl"),
         skill_path=submission.text("skillPath"),
-        commit_sha=work.commit_sha,
+        commit_sha=run.commit_sha,
         content_hash=package.content_hash,
         name=package.name,
         description=package.description,
@@ -60,5 +63,5 @@ def publish_package(work: Workspace, package: SkillPackage, evidence: list[Evide
             reason=f"published as {published.slug} {published.version}",
             actor=ACTOR,
             trigger="publish",
-            changes={"slug": published.slug, "version": published.version, "commitSha": work.commit_sha},
+            changes={"slug": published.slug, "version": published.version, "commitSha": run.commit_sha},
         )

@@ -1,4 +1,4 @@
-"""What one run over one submission works with: the fetched package, and the scans of it."""
+"""One run over one submission: its fetched package, the scans of it, and the decision they lead to."""
 
 from __future__ import annotations
 
@@ -21,18 +21,32 @@ from submissions.verification import structure
 from submissions.verification.engines.base import Engine, EngineResult, EngineStatus
 from submissions.verification.findings import Finding
 from submissions.verification.runner import run_engine
-from submissions.verification.verdict import Decision
+from submissions.verification.verdict import Decision, VerdictPolicy, decide
 from vskill.environments import WorkerEnv
 from vskill.work_limits import place
 
 ACTOR: Final = "verification"
 
 
-@dataclass
-class Workspace:
-    """One run over one submission, in a folder of its own.
+@dataclass(frozen=True)
+class Check:
+    """The outcome of one check of a package.
 
-    ``slots`` bounds the scans of this process. ``commit_sha`` is the commit that was really fetched, empty before.
+    ``changes`` are the parts of the submission's value that it determines. ``unfinished`` are the results of engines
+    that failed or timed out.
+    """
+
+    decision: Decision
+    changes: dict[str, Any]
+    unfinished: tuple[EngineResult, ...] = ()
+
+
+@dataclass
+class Run:
+    """One run over one submission, in ``folder``, which it has to itself.
+
+    ``last_attempt`` says that an engine which fails now is not tried again. ``slots`` bounds the scans of this process.
+    ``commit_sha`` is the commit that was really fetched, empty before the fetch.
     """
 
     env: WorkerEnv
@@ -45,12 +59,15 @@ class Workspace:
     _folders: int = 0
 
     async def move(self, following: State, reason: str, trigger: str, changes: dict[str, Any] | None = None) -> None:
-        """Move the submission to another state; raise ``VersionConflict`` where somebody else moved it."""
-        wanted = Step(self.submission, following, reason, ACTOR, trigger, changes)
-        self.submission = await move(self.env, wanted)
+        """Move the submission to the state ``following`` for a ``reason``, and write ``changes`` into its value.
+
+        ``trigger`` names the part of the pipeline for the history. Raises ``VersionConflict`` where somebody else has
+        moved the submission since it was read.
+        """
+        self.submission = await move(self.env, Step(self.submission, following, reason, ACTOR, trigger, changes))
 
     async def package(self) -> SkillPackage:
-        """Return the skill at the pinned commit; at the newest one where the host no longer gives the pinned commit."""
+        """Return the skill at the pinned commit, or at the newest one where the host no longer serves that commit."""
         if self._package is None:
             repository = repository_url(self.env, self.submission.text("repoUrl"))
             pinned = self.submission.text("commitSha") or None
@@ -74,35 +91,53 @@ class Workspace:
         folder.mkdir()
         return folder
 
-    def described(self, package: SkillPackage, decision: Decision, engines: Iterable[str]) -> dict[str, Any]:
-        """Return the parts of the value that a check by ``engines`` found out.
+    async def check(self, package: SkillPackage, engines: Sequence[Engine], *, known_bad: bool = False) -> Check:
+        """Scan ``package`` with ``engines``, store what they found as evidence, and decide.
 
-        An approval belongs to the check that it was given for, so a new check takes it away.
+        Content that is ``known_bad`` is refused, whatever the engines say. A stored result counts where it is complete
+        and of the same content and engine version.
         """
+        await self._keep_structure(package.content_hash, package.findings, package.capabilities)
+        results = await self._scan(engines, package)
+        decision = decide(
+            package.findings,
+            results,
+            VerdictPolicy(engines=tuple(engine.name for engine in engines)),
+            [package.content_hash] if known_bad else [],
+            content_hash=package.content_hash,
+            capabilities=package.capabilities,
+        )
+        # A file that was left unread stays unread: only a failure is worth another attempt.
+        unfinished = [one for one in results if one.status in (EngineStatus.FAILED, EngineStatus.TIMED_OUT)]
+        engine_names = [result.engine for result in results]
+        return Check(decision, self._changes(package, decision, engine_names), tuple(unfinished))
+
+    def _changes(self, package: SkillPackage, decision: Decision, engines: Iterable[str]) -> dict[str, Any]:
+        # An approval belongs to the check that it was given for, so that a new check takes it away.
         return {
             "skillName": package.name,
             "description": package.description,
             "commitSha": self.commit_sha,
             "contentHash": package.content_hash,
             "verdict": decision.verdict,
-            "decision": {
-                "verdict": decision.verdict,
-                "summary": decision.summary,
-                "reasons": list(decision.reasons),
-                "policyHash": decision.policy_hash,
-                "engines": [STRUCTURE, *engines],
-            },
+            "decision": {**_as_value(decision), "engines": [STRUCTURE, *engines]},
             "approvedBy": "",
             "approvalReason": "",
         }
 
-    async def scan(self, engines: Sequence[Engine], package: SkillPackage) -> list[EngineResult]:
-        """Return the result of each engine for this content: the stored one where it is complete, a new one
-        otherwise.
+    async def reject_format(self, findings: Sequence[Finding], summary: str) -> Check:
+        """Store the findings of a package that cannot be read, and return the decision that follows from them.
 
-        All of them have ended when this returns or raises: one that still ran would read a folder that is being
-        removed, and vouch for what it did not see.
+        ``summary`` is the sentence that its author reads.
         """
+        await self._keep_structure("", findings)
+        decision = decide(findings, [], VerdictPolicy(engines=()))
+        value = {**_as_value(decision), "summary": summary}
+        return Check(decision, {"verdict": decision.verdict, "decision": value})
+
+    async def _scan(self, engines: Sequence[Engine], package: SkillPackage) -> list[EngineResult]:
+        # All scans have ended when this returns or raises: one that still ran would read a folder that is being
+        # removed, and store evidence about files that it did not see.
         scans = [asyncio.create_task(self._scan_one(engine, package)) for engine in engines]
         try:
             return await asyncio.gather(*scans)
@@ -120,12 +155,21 @@ class Workspace:
         await write_evidence(self.env, self.submission.id, package.content_hash, result)
         return result
 
-    async def keep_structure(
+    async def _keep_structure(
         self, content_hash: str, findings: Sequence[Finding], capabilities: tuple[str, ...] = ()
     ) -> None:
-        """Store what our own checks of the format found, as the engine that they are."""
+        """Store the findings of our own checks of the format as those of an engine."""
         result = EngineResult(STRUCTURE, structure.VERSION, EngineStatus.COMPLETE, tuple(findings), capabilities)
         await write_evidence(self.env, self.submission.id, content_hash, result)
+
+
+def _as_value(decision: Decision) -> dict[str, Any]:
+    return {
+        "verdict": decision.verdict,
+        "summary": decision.summary,
+        "reasons": list(decision.reasons),
+        "policyHash": decision.policy_hash,
+    }
 
 
 def _still_valid(stored: Evidence, engine: Engine, package: SkillPackage) -> bool:

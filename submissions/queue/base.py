@@ -1,7 +1,8 @@
-"""The seam between the consumer and whatever holds the messages: a broker with leases can stand behind it.
+"""The seam between the consumer and the backend that holds the messages.
 
-A message is received under a lease with a token. Whatever settles it names the token; a lease that has run out
-settles nothing.
+Delivery is at least once: a message is leased to one worker under a token, and the end of the lease brings it back.
+Every settlement names the token, so that a worker whose lease has ended changes nothing. A backend without database
+transactions (a JetStream stream, say) needs an outbox table: see ``Queue.send``.
 """
 
 from __future__ import annotations
@@ -12,20 +13,24 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, ClassVar
+from typing import Any
 
 from vskill.errors import VskillError
 
 
 class InvalidMessage(VskillError):
-    """A message has a body that no handler can read, or a kind that none knows."""
+    """A message has a body that no handler can read, or a kind that no handler knows."""
 
     code = "invalid_message"
 
 
 @dataclass(frozen=True)
 class Message:
-    """One message as it was received."""
+    """One message as it was received.
+
+    ``token`` is the lease under which it was received. ``errors`` counts attempts that ended with an error,
+    ``crashes`` those whose lease ended without a settlement.
+    """
 
     id: int
     environment: str
@@ -51,15 +56,16 @@ class Message:
 class MessageBatch:
     """Messages of one environment that were received together.
 
-    ``abandoned`` are messages whose workers died so often that they were parked instead of being handed out once more.
+    ``parked`` are messages that this receive turned into dead letters, because their workers had crashed too often.
+    The receiver must tell their handlers; nobody else will.
     """
 
     environment: str
     messages: tuple[Message, ...] = ()
-    abandoned: tuple[Message, ...] = ()
+    parked: tuple[Message, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.messages or self.abandoned)
+        return bool(self.messages or self.parked)
 
 
 @dataclass(frozen=True)
@@ -76,11 +82,9 @@ class QueueStatus:
 class Queue(ABC):
     """Messages of several environments.
 
-    ``transactional`` says whether ``send`` joins the caller's database transaction; only such a queue can promise
-    that an accepted submission has its message.
+    A backend must keep what the abstract methods promise. The others have a default for a backend that cannot offer
+    them: the consumer then works more slowly, and loses nothing.
     """
-
-    transactional: ClassVar[bool] = False
 
     @abstractmethod
     def send(
@@ -92,12 +96,15 @@ class Queue(ABC):
         *,
         priority: int = 0,
         delay: timedelta = timedelta(),
-        anew: bool = False,
+        restart: bool = False,
     ) -> bool:
-        """Add a message, synchronously, and return whether it is new: one of that kind and subject is enough.
+        """Add a message on the calling thread, and return whether it is new.
 
-        With ``anew`` one that is there already starts from the beginning, its lease void: whoever holds it has worked
-        on what is no longer so, and must not settle it any more.
+        Promise: the message becomes visible when the caller's database transaction commits, and never if it is rolled
+        back. There is one message for each ``kind`` and ``subject``; a second ``send`` changes nothing and returns
+        False. ``body`` is a JSON object. A message of a higher ``priority`` is received earlier; ``delay`` is how long
+        it is not received at all. ``restart`` resets a message that exists: its counters start again and its lease is
+        void, so that a worker which holds it can no longer settle it.
         """
 
     @abstractmethod
@@ -109,64 +116,70 @@ class Queue(ABC):
         worker: str,
         full_batch: int = 1,
         fill_wait: timedelta = timedelta(),
-        last_chance: bool = False,
+        isolated: bool = False,
     ) -> MessageBatch:
-        """Lease up to ``limit`` messages of one environment, higher priority first, then oldest.
+        """Lease up to ``limit`` messages of one environment to ``worker``, the name of a process.
 
-        Waiting raises a message as priority does, so that none waits for ever. While the environment is paused there
-        is nothing.
-
-        Fewer than ``full_batch`` are left alone until the oldest has waited for ``fill_wait``. A message that one
-        more death of its worker would park is handed out only with ``last_chance``, and nothing else is then: whoever
-        takes them one at a time never lets one of them die with another.
+        Promise: no message is leased to two workers at once. The order is by priority, then by age; waiting raises a
+        message as priority does, so that none starves. A paused environment gives nothing. Fewer than ``full_batch``
+        messages are left alone until the oldest has waited for ``fill_wait``. A message that one more crash would park
+        is given out only when ``isolated`` is asked for, and then nothing else is.
         """
 
-    @abstractmethod
-    async def has_last_chance(self, environment: str) -> bool:
-        """Tell whether there is a message that only ``last_chance`` would receive."""
+    async def has_isolated(self, environment: str) -> bool:
+        """Return whether ``receive(isolated=True)`` would find a message.
+
+        Default: False, for a backend that does not know how often a message has crashed its worker.
+        """
+        del environment
+        return False
 
     @abstractmethod
     def acknowledge(self, message: Message) -> Awaitable[bool]:
-        """Remove a message that is done; False where the lease was no longer held, and nothing was changed."""
+        """Remove a message that is done.
+
+        Promise, for every settlement below too: False where the lease was no longer held, and nothing was changed.
+        """
 
     @abstractmethod
-    async def retry_later(self, message: Message, reason: str, delay: timedelta) -> bool:
-        """Give a message back after an error, counted, to be received after ``delay``; False as above."""
+    async def retry(self, message: Message, reason: str, delay: timedelta) -> bool:
+        """Count an error, keep its ``reason``, and make the message available again after ``delay``."""
 
     @abstractmethod
     async def release(self, message: Message) -> bool:
-        """Give a message back as if it had never been received; False as above."""
+        """Give a message back as if it had never been received: neither an error nor a crash is counted."""
 
     @abstractmethod
     async def surrender(self, message: Message) -> bool:
-        """Give a message back as ``release`` does, even after its lease has run out, unless somebody else had it since.
+        """Release a message even if its lease has ended, as long as no other worker has received it since.
 
-        For a worker that lives and has stopped: the end of its lease was no crash.
+        For a worker that is alive and has stopped working on it: the end of its lease was no crash.
         """
 
     @abstractmethod
     async def park(self, message: Message, reason: str) -> bool:
-        """Set a message aside for a person; False as above."""
+        """Turn a message into a dead letter: it is kept with the ``reason`` and never received again by itself."""
 
     @abstractmethod
     async def extend(self, messages: Sequence[Message]) -> set[int]:
-        """Renew the leases of ``messages`` and return the ids of those that were still held."""
-
-    async def watch(self, _news: asyncio.Event) -> None:
-        """Set the event whenever there may be something to receive, until cancelled.
-
-        Not to be relied upon: whoever receives polls too. A queue that cannot tell returns at once, as this one does.
-        """
-        return
-
-    async def free(self, _environment: str, _has_ended: Callable[[str], bool]) -> int:
-        """End the leases of workers that are known to be gone, and return how many messages that freed.
-
-        Each counts as a crash, as it would at the end of its lease; one that has crashed before waits for that end. A
-        queue that does not tell its workers apart waits for the leases, as this one does.
-        """
-        return 0
+        """Renew the leases of ``messages``, and return the ids of those whose lease was still held."""
 
     @abstractmethod
     async def status(self, environment: str) -> QueueStatus:
-        """Return what is in the queue of one environment."""
+        """Count what is in the queue of one environment."""
+
+    async def watch(self, arrived: asyncio.Event) -> None:
+        """Set ``arrived`` whenever there may be something to receive, until cancelled.
+
+        A hint: every receiver also polls. Default: returns at once, for a backend that sends no notifications.
+        """
+        del arrived
+
+    async def expire_leases(self, environment: str, has_ended: Callable[[str], bool]) -> int:
+        """End the leases of workers for which ``has_ended`` is true, and return how many messages that freed.
+
+        Each counts as a crash, as it would at the end of the lease; a message that has crashed before keeps its lease
+        to the end. Default: 0, for a backend that does not know its workers by name.
+        """
+        del environment, has_ended
+        return 0

@@ -1,4 +1,4 @@
-"""Take batches from the queue and settle each message alone, each batch under its own worker environment."""
+"""Receive batches and settle each message by itself, each batch under its own worker environment."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from typing import Any, Final
 from django.conf import settings
 
 from submissions.queue.base import Message, MessageBatch, Queue
-from submissions.queue.database import get_queue, gone_too_often
-from submissions.queue.isolation import Apart, LastChances
+from submissions.queue.database import crash_limit_reason, get_queue
+from submissions.queue.isolation import IsolatedMessages, RunIsolated
 from submissions.queue.leases import LeaseKeeper
 from submissions.queue.pause import get_pause
-from submissions.queue.settlement import BatchReport, Handlers, given_back, given_up, work_on
-from submissions.queue.watchers import attentive
+from submissions.queue.settlement import BatchReport, Handlers, handle_message, release, report_parked
+from submissions.queue.watchers import watching
 from vskill.environments import WorkerEnv
 from vskill.worker_context import run_with_worker_env
 
 logger = logging.getLogger(__name__)
 
-# How long work that was told to stop may take to do so, before the process ends without it.
+# How long work that was cancelled may take to stop, before the process ends without it.
 STOPPING_SECONDS: Final = 5.0
 
 
@@ -37,16 +37,16 @@ async def handle_submission_queue(
     keeper: LeaseKeeper | None = None,
     received_at: float | None = None,
 ) -> BatchReport:
-    """Handle one batch of one environment and report how each message ended.
+    """Handle one batch of one environment, and report how each message ended.
 
-    All of it runs inside ``run_with_worker_env``; messages run concurrently and settle alone: done, retried, parked, or
-    lost to another worker. Without a ``keeper`` the leases are renewed here. ``received_at`` is when the batch was
-    asked for, by ``time.monotonic``; a batch that comes without it may have been received long ago, and is given back
-    while the queue is paused.
+    The whole batch runs inside ``run_with_worker_env(env, ...)``. Its messages run concurrently, each by the one of
+    ``handlers`` for its kind, and each is settled by itself. Without a ``keeper`` the leases are renewed here.
+    ``received_at`` is when ``batch`` was asked for (``time.monotonic``); a batch without it may have been received
+    long ago, and is released while the queue is paused.
     """
     queue = get_queue(env)
     if received_at is None and await get_pause(env) is not None:
-        works = [given_back(message, queue) for message in batch.messages]
+        works = [release(message, queue) for message in batch.messages]
         return await run_with_worker_env(env, _settle_all, batch, handlers, works)
     started = monotonic() if received_at is None else received_at
     if keeper is not None:
@@ -58,25 +58,25 @@ async def handle_submission_queue(
 async def _handle_batch(
     batch: MessageBatch, queue: Queue, handlers: Handlers, keeper: LeaseKeeper, received_at: float
 ) -> BatchReport:
-    works = [work_on(message, queue, handlers, keeper, received_at) for message in batch.messages]
+    works = [handle_message(message, queue, handlers, keeper, received_at) for message in batch.messages]
     return await _settle_all(batch, handlers, works)
 
 
 async def _settle_all(
     batch: MessageBatch, handlers: Handlers, works: Sequence[Coroutine[Any, Any, str]]
 ) -> BatchReport:
-    """Do ``works``, one for each message, and tell of those that are parked already, because nobody else will."""
+    """Run ``works``, one for each message, and report the messages that were parked by the receive itself."""
     report = BatchReport()
-    messages: list[Message] = [*batch.messages, *batch.abandoned]
-    told = [given_up(message, handlers, gone_too_often()) for message in batch.abandoned]
+    messages: list[Message] = [*batch.messages, *batch.parked]
+    reports = [report_parked(message, handlers, crash_limit_reason()) for message in batch.parked]
     tasks = [
         asyncio.create_task(work, name=f"message-{message.id}")
-        for message, work in zip(messages, [*works, *told], strict=True)
+        for message, work in zip(messages, [*works, *reports], strict=True)
     ]
     try:
         ends = await asyncio.gather(*tasks, return_exceptions=True)
     except asyncio.CancelledError:
-        # gather has cancelled the messages; each gives itself back before this batch may end.
+        # gather has cancelled the messages; each is released before this batch may end.
         await asyncio.wait(tasks)
         raise
     for message, end in zip(messages, ends, strict=True):
@@ -92,10 +92,11 @@ async def _settle_all(
 class ConsumerOptions:
     """How a consumer takes work.
 
-    ``once``: what there is place for, once. ``drain``: until nothing is left, delayed work too; what is paused counts
-    as nothing. ``last_chances``: messages that one more crash would park, and only these, one after another until none
-    is left. ``apart`` works these off elsewhere, so that none of them dies with another's process; without it this
-    process works on one at a time.
+    ``max_batch_size`` messages make a batch, and ``max_concurrency`` batches are in flight. ``worker`` is the name that
+    leases carry. ``once``: fill the free slots once, and end when that is handled. ``drain``: end when nothing is left,
+    delayed messages included; a paused queue counts as empty. ``isolated_only``: take only messages that one more crash
+    would park, one after another until none is left. ``run_isolated`` handles those in another process; without it this
+    process handles them one at a time.
     """
 
     max_batch_size: int
@@ -103,28 +104,27 @@ class ConsumerOptions:
     worker: str
     once: bool = False
     drain: bool = False
-    last_chances: bool = False
-    apart: Apart | None = None
+    isolated_only: bool = False
+    run_isolated: RunIsolated | None = None
 
 
 class Consumer:
-    """Several batches in flight, of several environments in turn."""
+    """Keep several batches in flight, of several environments in turn."""
 
     def __init__(self, environments: Sequence[WorkerEnv], handlers: Handlers, options: ConsumerOptions) -> None:
         self._environments = list(environments)
         self._handlers = handlers
         self._options = options
         self._batches: set[asyncio.Task[None]] = set()
-        self._last_chances = LastChances(options.worker, only=options.last_chances, apart=options.apart)
-        self._news = asyncio.Event()
+        self._isolated = IsolatedMessages(options.worker, only=options.isolated_only, run_isolated=options.run_isolated)
+        self._arrived = asyncio.Event()
         self.report = BatchReport()
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Consume until ``stop`` is set (or, with ``once`` and ``drain``, until done), then finish or give back
-        within the grace."""
-        brief = self._options.once or self._options.last_chances
-        attention = nullcontext() if brief else attentive(tuple(self._environments), self._news)
-        async with LeaseKeeper().running() as keeper, attention:
+        """Consume until ``stop`` is set or the options say that it is done, then finish or release within the grace."""
+        brief = self._options.once or self._options.isolated_only
+        watchers = nullcontext() if brief else watching(tuple(self._environments), self._arrived)
+        async with LeaseKeeper().running() as keeper, watchers:
             try:
                 await self._consume(stop, keeper)
             finally:
@@ -132,23 +132,23 @@ class Consumer:
 
     async def _consume(self, stop: asyncio.Event, keeper: LeaseKeeper) -> None:
         while not stop.is_set():
-            self._news.clear()
+            self._arrived.clear()
             took = await self._take_what_fits(keeper)
             if self._options.once:
                 return
             if not took:
-                if self._options.last_chances and not self._batches:
+                if self._options.isolated_only and not self._batches:
                     return
                 if self._options.drain and not self._batches and not await self._work_left():
                     return
                 await self._wait(stop)
 
     async def _wait(self, stop: asyncio.Event) -> None:
-        """Wait for a place, for news, for the next poll, or for the order to stop, whichever is first."""
+        """Wait for a free slot, a new message, the next poll or the order to stop, whichever comes first."""
         signs = [asyncio.create_task(stop.wait())]
         full = len(self._batches) >= self._options.max_concurrency
         if not full:
-            signs.append(asyncio.create_task(self._news.wait()))
+            signs.append(asyncio.create_task(self._arrived.wait()))
         try:
             await asyncio.wait(
                 {*signs, *self._batches},
@@ -160,36 +160,36 @@ class Consumer:
                 sign.cancel()
 
     async def _take_what_fits(self, keeper: LeaseKeeper) -> bool:
-        """Fill the free places, shared evenly among the environments that have work, and return whether any was."""
+        """Fill the free slots, shared evenly among the environments that have work; return whether there was any."""
         free = self._options.max_concurrency - len(self._batches)
-        # To wait for a fuller batch costs nothing while there is other work, and time while there is none.
+        # Waiting for a fuller batch costs nothing while other work is in flight.
         wait = timedelta(seconds=settings.QUEUE_MAX_BATCH_WAIT if self._batches else 0)
         took = False
         hungry = list(self._environments)
         while hungry and free > 0:
             served, hungry = hungry, []
             for position, env in enumerate(served):
-                places = -(-free // (len(served) - position))
-                if places and (taken := await self._take(env, places, wait, keeper)):
+                slots = -(-free // (len(served) - position))
+                if slots and (taken := await self._take(env, slots, wait, keeper)):
                     took = True
                     free -= taken
-                    # Who was served goes last the next time, so that a single place is not always the same one's.
+                    # Served environments go last the next time, so that a single slot is not always the same one's.
                     self._environments.remove(env)
                     self._environments.append(env)
-                    if taken == places:
+                    if taken == slots:
                         hungry.append(env)
         return took
 
-    async def _take(self, env: WorkerEnv, places: int, wait: timedelta, keeper: LeaseKeeper) -> int:
-        """Start at most ``places`` batches of one environment and return how many."""
+    async def _take(self, env: WorkerEnv, slots: int, wait: timedelta, keeper: LeaseKeeper) -> int:
+        """Start at most ``slots`` batches of one environment and return how many."""
         try:
             asked_at = monotonic()
-            batch = await self._last_chances.receive(env)
-            if not (alone := bool(batch)) and not self._options.last_chances:
+            batch = await self._isolated.receive(env)
+            if not (isolated := bool(batch)) and not self._options.isolated_only:
                 asked_at = monotonic()
                 batch = await get_queue(env).receive(
                     env.name,
-                    self._options.max_batch_size * places,
+                    self._options.max_batch_size * slots,
                     worker=self._options.worker,
                     full_batch=self._options.max_batch_size,
                     fill_wait=wait,
@@ -202,14 +202,14 @@ class Consumer:
             task = asyncio.create_task(self._run_batch(part, env, keeper, asked_at))
             self._batches.add(task)
             task.add_done_callback(self._ended)
-            if alone:
-                self._last_chances.worked_on_by(task)
+            if isolated:
+                self._isolated.handled_by(task)
         return len(parts)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._batches.discard(task)
-        # It may have kept a batch from being taken that was not full, by a look into the queue that is not over yet.
-        self._news.set()
+        # Because it ran, a partial batch may have been left to fill; now that one is taken at once.
+        self._arrived.set()
 
     async def _run_batch(self, batch: MessageBatch, env: WorkerEnv, keeper: LeaseKeeper, asked_at: float) -> None:
         try:
@@ -232,15 +232,15 @@ class Consumer:
         return False
 
     async def _finish(self, stop: asyncio.Event) -> None:
-        """Let what is in work end; once told to stop, within the grace, and give the rest back."""
+        """Let the batches in flight end; after the order to stop, end within the grace and release the rest."""
         stopping = asyncio.create_task(stop.wait())
         try:
-            while (work := self._batches | self._last_chances.apart) and not stop.is_set():
+            while (work := self._batches | self._isolated.running) and not stop.is_set():
                 await asyncio.wait({stopping, *work}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             stopping.cancel()
-        # Both at the same time, because whoever sent the order waits for the sum.
-        await asyncio.gather(self._last_chances.end(), self._end_batches())
+        # Both graces run at the same time; one after the other would take twice as long.
+        await asyncio.gather(self._isolated.end(), self._end_batches())
 
     async def _end_batches(self) -> None:
         if not self._batches:
@@ -256,21 +256,21 @@ class Consumer:
 
 
 async def _renewed(batch: MessageBatch, env: WorkerEnv, asked_at: float) -> tuple[MessageBatch, float]:
-    """Return a batch whose leases are known to be young, and when they were asked for.
+    """Return ``batch`` with leases that are known to be young, and when they were asked for.
 
-    The database may have taken long to answer, and nobody can tell whether before or after it gave the leases.
+    A receive that took long may have granted the leases at its beginning or at its end, so they are renewed once.
     """
     now = monotonic()
     if not batch.messages or now - asked_at < settings.QUEUE_HEARTBEAT:
         return batch, asked_at
     kept = await get_queue(env).extend(batch.messages)
     messages = tuple(message for message in batch.messages if message.id in kept)
-    return MessageBatch(batch.environment, messages, batch.abandoned), now
+    return MessageBatch(batch.environment, messages, batch.parked), now
 
 
 def _parts(batch: MessageBatch, size: int) -> Iterator[MessageBatch]:
-    """Cut what was received together into batches of at most ``size`` messages."""
-    if batch.abandoned:
-        yield MessageBatch(batch.environment, abandoned=batch.abandoned)
+    """Split what was received together into batches of at most ``size`` messages."""
+    if batch.parked:
+        yield MessageBatch(batch.environment, parked=batch.parked)
     for start in range(0, len(batch.messages), size):
         yield MessageBatch(batch.environment, batch.messages[start : start + size])

@@ -1,7 +1,7 @@
 """The queue in the database: one table, leases with tokens, the database's clock.
 
-PostgreSQL hands each claimer other rows by SKIP LOCKED; SQLite has one writer at a time. A claim is one statement, so
-that it is one step on both.
+PostgreSQL gives each claimer other rows by SKIP LOCKED; SQLite has one writer at a time. A claim is one statement, so
+that it is atomic on both.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import timedelta
 from functools import cache, cached_property
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from django.conf import settings
 from django.db import connections
@@ -28,18 +28,19 @@ from vskill.kv.codec import encode, storable
 from vskill.kv.rows import with_rows
 from vskill.kv.threads import DatabaseThreads, readers, writers
 
-_FREE: Final = Q(leased_until__isnull=True) | Q(leased_until__lte=Now())
+_NOT_LEASED: Final = Q(leased_until__isnull=True) | Q(leased_until__lte=Now())
 _LONGEST_REASON: Final = 2000
 _TOKEN_TYPES: Final = ("bigint", "text")
 
-# Of its own, because a lease must be renewed in time however many long transactions wait for the other threads.
+# A thread of its own: leases must be renewed in time however many long transactions occupy the other threads.
 lease_thread: Final = DatabaseThreads("queue-lease", lambda: 1)
 
 
 class DatabaseQueue(Queue):
-    """Messages in the table ``QueueMessage`` of one database, written in the transaction of what they are about."""
+    """Messages in the table ``QueueMessage`` of one database.
 
-    transactional: ClassVar[bool] = True
+    ``send`` joins the caller's transaction in that database, which is how it keeps the promise of the seam.
+    """
 
     def __init__(self, alias: str) -> None:
         self._alias = alias
@@ -48,13 +49,15 @@ class DatabaseQueue(Queue):
     def _sql(self) -> QueueStatements:
         return queue_statements(connections[self._alias].vendor)
 
-    def _execute(self, statement: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
+    def _execute(self, statement: str, parameters: Mapping[str, Any] | Sequence[Any]) -> list[tuple[Any, ...]]:
         with connections[self._alias].cursor() as cursor:
             cursor.execute(statement, parameters)
             return list(cursor.fetchall())
 
-    def _write_one(self, statement: str, parameters: Sequence[Any]) -> bool:
-        return bool(self._execute(statement, parameters))
+    async def _settle(self, statement: str, message: Message, **parameters: Any) -> bool:
+        """Run a settlement of one message on a writer thread, and return whether it found the message."""
+        named = {"id": message.id, "token": message.token, **parameters}
+        return bool(await writers.run(self._execute, statement, named))
 
     def send(
         self,
@@ -65,16 +68,21 @@ class DatabaseQueue(Queue):
         *,
         priority: int = 0,
         delay: timedelta = timedelta(),
-        anew: bool = False,
+        restart: bool = False,
     ) -> bool:
-        """Add a message inside the caller's transaction, and return whether it is new or begins anew."""
+        """Add a message within the caller's transaction, and return whether it is new or was reset."""
         seconds = delay.total_seconds()
-        text = encode(dict(body or {}))
+        parameters: dict[str, Any] = {
+            "environment": environment,
+            "kind": kind,
+            "subject": subject,
+            "body": encode(dict(body or {})),
+            "priority": priority,
+            "delay": seconds,
+            "due": seconds - priority * AGING,
+        }
         with connections[self._alias].cursor() as cursor:
-            cursor.execute(
-                self._sql.send_anew if anew else self._sql.send,
-                [environment, kind, subject, text, priority, seconds, seconds - priority * AGING],
-            )
+            cursor.execute(self._sql.send_restarting if restart else self._sql.send, parameters)
             return bool(cursor.rowcount)
 
     async def receive(
@@ -85,34 +93,35 @@ class DatabaseQueue(Queue):
         worker: str,
         full_batch: int = 1,
         fill_wait: timedelta = timedelta(),
-        last_chance: bool = False,
+        isolated: bool = False,
     ) -> MessageBatch:
         """Lease up to ``limit`` messages of one environment."""
-        filling = (min(limit, full_batch), -fill_wait.total_seconds())
-        return await writers.run(self._receive, environment, limit, worker, filling, last_chance)
+        claim = {
+            "environment": environment,
+            "max_crashes": settings.QUEUE_MAX_CRASHES,
+            "limit": limit,
+            "token": secrets.token_hex(16),
+            "lease": settings.QUEUE_LEASE,
+            "worker": worker[:100],
+            "full_batch": min(limit, full_batch),
+            "oldest": -fill_wait.total_seconds(),
+            "reason": crash_limit_reason(),
+        }
+        return await writers.run(self._receive, claim, isolated)
 
-    def _receive(
-        self, environment: str, limit: int, worker: str, filling: tuple[int, float], last_chance: bool
-    ) -> MessageBatch:
-        # An empty poll stays a read: the statement below would take SQLite's only write lock for nothing. Most polls
-        # for a last chance are empty.
-        if (last_chance or self._sql.vendor == "sqlite") and not self._any_ready(environment, last_chance):
+    def _receive(self, claim: Mapping[str, Any], isolated: bool) -> MessageBatch:
+        environment = claim["environment"]
+        # An empty poll stays a read: a claim would take SQLite's only write lock for nothing. A poll for isolated
+        # messages is nearly always empty.
+        if (isolated or self._sql.vendor == "sqlite") and not self._any_claimable(environment, isolated):
             return MessageBatch(environment)
-        token = secrets.token_hex(16)
-        allowed = settings.QUEUE_MAX_CRASHES
-        # Where more than one crash is allowed, what would be parked is a last chance, and is not among other messages.
-        parks = last_chance or allowed <= 1
-        lease = [token, settings.QUEUE_LEASE, worker[:100]]
-        if parks:
-            lease = [allowed, allowed, gone_too_often(), allowed, token, allowed, *lease[1:]]
-        rows = self._execute(
-            self._sql.claim(last_chance=last_chance, parks=parks),
-            [environment, environment, allowed, limit, *lease, *filling],
-        )
+        # Unless the first crash parks already, only isolated messages can be parked by a claim.
+        parks = isolated or claim["max_crashes"] <= 1
+        rows = self._execute(self._sql.claim(isolated=isolated, parks=parks), claim)
         rows.sort(key=lambda row: (row[7], row[0]))
         messages = [
-            Message(pk, environment, kind, subject, body, held_by, errors, crashes)
-            for pk, kind, subject, body, errors, crashes, held_by, _due_at in rows
+            Message(pk, environment, kind, subject, body, token, errors, crashes)
+            for pk, kind, subject, body, errors, crashes, token, _due_at in rows
         ]
         return MessageBatch(
             environment,
@@ -120,16 +129,16 @@ class DatabaseQueue(Queue):
             tuple(message for message in messages if not message.token),
         )
 
-    def _any_ready(self, environment: str, last_chance: bool) -> bool:
-        parameters = [environment, environment, settings.QUEUE_MAX_CRASHES]
-        return bool(self._execute(self._sql.any_ready(last_chance=last_chance), parameters))
+    def _any_claimable(self, environment: str, isolated: bool) -> bool:
+        parameters = {"environment": environment, "max_crashes": settings.QUEUE_MAX_CRASHES}
+        return bool(self._execute(self._sql.any_claimable(isolated=isolated), parameters))
 
-    async def has_last_chance(self, environment: str) -> bool:
-        """Tell whether a last chance waits."""
-        return await readers.run(self._any_ready, environment, True)
+    async def has_isolated(self, environment: str) -> bool:
+        """Return whether a message that one more crash would park can be received."""
+        return await readers.run(self._any_claimable, environment, True)
 
     def acknowledge(self, message: Message) -> Awaitable[bool]:
-        """Delete a message that is done, together with others that are done at the same time."""
+        """Delete a message that is done, in one statement with others that are done at the same time."""
         return group(("acknowledge", self._alias), self._acknowledge).add(message)
 
     def _acknowledge(self, messages: Sequence[Message]) -> list[bool]:
@@ -137,47 +146,46 @@ class DatabaseQueue(Queue):
         return [message.id in deleted for message in messages]
 
     def _of_many(self, statement: str, messages: Sequence[Message], *parameters: Any) -> set[int]:
-        """Do ``statement`` with the messages that are held, and return their ids."""
+        """Execute ``statement`` for those of ``messages`` that are leased, and return their ids."""
         given, tokens = with_rows(self._sql.vendor, _TOKEN_TYPES, [(message.id, message.token) for message in messages])
         return {pk for (pk,) in self._execute(f"{given} {statement}", [*tokens, *parameters])}
 
-    async def retry_later(self, message: Message, reason: str, delay: timedelta) -> bool:
-        """Give a message back after an error."""
-        seconds = delay.total_seconds()
-        parameters = [_storable(reason), seconds, seconds, message.id, message.token]
-        return await writers.run(self._write_one, self._sql.retry_later, parameters)
+    async def retry(self, message: Message, reason: str, delay: timedelta) -> bool:
+        """Count an error and make a message available again after ``delay``."""
+        return await self._settle(self._sql.retry, message, reason=_storable(reason), delay=delay.total_seconds())
 
     async def release(self, message: Message) -> bool:
-        """Give a message back uncounted, to the place that it had."""
-        return await writers.run(self._write_one, self._sql.release, [message.id, message.token])
+        """Give a message back uncounted, to the place in the order that it had."""
+        return await self._settle(self._sql.release, message)
 
     async def surrender(self, message: Message) -> bool:
-        """Give a message back that this worker could not keep, if nobody else has had it since."""
-        return await writers.run(self._write_one, self._sql.surrender, [message.id, message.token])
+        """Give a message back uncounted even after its lease, unless another worker has received it since."""
+        return await self._settle(self._sql.surrender, message)
 
     async def park(self, message: Message, reason: str) -> bool:
-        """Set a message aside with the reason."""
-        return await writers.run(self._write_one, self._sql.park, [_storable(reason), message.id, message.token])
+        """Turn a message into a dead letter with the reason."""
+        return await self._settle(self._sql.park, message, reason=_storable(reason))
 
     async def extend(self, messages: Sequence[Message]) -> set[int]:
-        """Renew leases; a message whose lease has run out is not renewed, even if nobody has taken it yet."""
+        """Renew leases; a lease that has ended is not renewed, even if nobody has claimed the message since."""
         return await lease_thread.run(self._extend, tuple(messages))
 
     def _extend(self, messages: Sequence[Message]) -> set[int]:
         return self._of_many(self._sql.extend, messages, settings.QUEUE_LEASE)
 
-    async def watch(self, news: asyncio.Event) -> None:
-        """Set ``news`` when messages are committed."""
-        await watch(self._alias, news)
+    async def watch(self, arrived: asyncio.Event) -> None:
+        """Set ``arrived`` when messages are committed."""
+        await watch(self._alias, arrived)
 
-    async def free(self, environment: str, has_ended: Callable[[str], bool]) -> int:
-        """End the leases of workers that are gone."""
-        workers = await readers.run(self._execute, self._sql.workers, [environment])
-        ended = [worker for (worker,) in workers if has_ended(worker)]
-        return sum([await writers.run(self._free, environment, worker) for worker in ended])
-
-    def _free(self, environment: str, worker: str) -> int:
-        return len(self._execute(self._sql.free, [environment, worker]))
+    async def expire_leases(self, environment: str, has_ended: Callable[[str], bool]) -> int:
+        """End the leases of workers that have ended."""
+        workers = await readers.run(self._execute, self._sql.workers, {"environment": environment})
+        expired = 0
+        for (worker,) in workers:
+            if has_ended(worker):
+                held = {"environment": environment, "worker": worker}
+                expired += len(await writers.run(self._execute, self._sql.expire_leases, held))
+        return expired
 
     async def status(self, environment: str) -> QueueStatus:
         """Count the messages of one environment."""
@@ -185,13 +193,13 @@ class DatabaseQueue(Queue):
 
     def count(self, environment: str) -> QueueStatus:
         """Count the messages of one environment on the calling thread."""
-        waiting = Q(parked_at__isnull=True, available_at__lte=Now()) & _FREE
+        waiting = Q(parked_at__isnull=True, available_at__lte=Now()) & _NOT_LEASED
         counted = (
             QueueMessage.objects.using(self._alias)
             .filter(environment=environment)
             .aggregate(
                 waiting=Count("id", filter=waiting),
-                delayed=Count("id", filter=Q(parked_at__isnull=True, available_at__gt=Now()) & _FREE),
+                delayed=Count("id", filter=Q(parked_at__isnull=True, available_at__gt=Now()) & _NOT_LEASED),
                 leased=Count("id", filter=Q(parked_at__isnull=True, leased_until__gt=Now())),
                 parked=Count("id", filter=Q(parked_at__isnull=False)),
                 oldest_at=Min("available_at", filter=waiting),
@@ -200,8 +208,8 @@ class DatabaseQueue(Queue):
         return QueueStatus(**counted)
 
 
-def gone_too_often() -> str:
-    """Return the reason that is written down when a message is parked for the crashes of its workers."""
+def crash_limit_reason() -> str:
+    """Return the reason that is kept when a message is parked because its workers crashed."""
     return f"its worker did not come back {settings.QUEUE_MAX_CRASHES} times"
 
 
@@ -216,6 +224,5 @@ def _queue_of(alias: str) -> DatabaseQueue:
 
 
 def get_queue(env: WorkerEnv) -> DatabaseQueue:
-    """Return the queue of an environment; it lives in the environment's database, so that sending joins its
-    transactions."""
+    """Return the queue of an environment, in its own database, so that ``send`` joins its transactions."""
     return _queue_of(env.database)

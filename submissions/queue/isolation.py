@@ -1,4 +1,8 @@
-"""One last chance at a time, and where: in a process of its own, or here."""
+"""Isolate messages that one more crash of their worker would park.
+
+Such a message may be what kills its workers, or it may only have shared a process with the one that does. Alone in a
+process it shows which: a worker that dies there was killed by this message.
+"""
 
 from __future__ import annotations
 
@@ -16,56 +20,60 @@ from vskill.environments import WorkerEnv
 
 logger = logging.getLogger(__name__)
 
-Apart = Callable[[WorkerEnv], Awaitable[None]]
+RunIsolated = Callable[[WorkerEnv], Awaitable[None]]
+"""Handle the isolated messages of one environment in another process, and return when that process has ended."""
 
 
-class LastChances:
-    """The messages that one more crash would park, as one consumer takes them.
+class IsolatedMessages:
+    """The isolated messages that one consumer takes, one at a time.
 
-    ``only`` asks for them whenever it is asked; otherwise that is done once a poll, because there is hardly ever one.
-    ``apart`` works them off elsewhere, so that none of them dies with another's process.
+    ``only`` looks for them whenever it is asked; otherwise there is one look for each poll interval, because there is
+    hardly ever such a message. ``run_isolated`` handles them in another process; without it they are received here.
     """
 
-    def __init__(self, worker: str, *, only: bool, apart: Apart | None) -> None:
+    def __init__(self, worker: str, *, only: bool, run_isolated: RunIsolated | None) -> None:
         self._worker: Final = worker
         self._only: Final = only
-        self._apart: Final = apart
+        self._run_isolated: Final = run_isolated
         self._here: asyncio.Task[None] | None = None
         self._elsewhere: asyncio.Task[None] | None = None
-        self._ask_again_at: dict[str, float] = {}
+        self._next_look: dict[str, float] = {}
 
     async def receive(self, env: WorkerEnv) -> MessageBatch:
-        """Return the next one, or nothing while there is none, while another is worked on, or where they are worked
-        off apart."""
+        """Return the next isolated message.
+
+        The batch is empty where there is none, while another one is being handled, and where they are handled in
+        another process, which this call then starts.
+        """
         nothing = MessageBatch(env.name)
-        if self.apart or not (self._here is None or self._here.done()):
+        if self.running or not (self._here is None or self._here.done()):
             return nothing
-        if monotonic() < self._ask_again_at.get(env.name, 0.0) and not self._only:
+        if monotonic() < self._next_look.get(env.name, 0.0) and not self._only:
             return nothing
-        self._ask_again_at[env.name] = monotonic() + settings.QUEUE_POLL_INTERVAL
-        if self._apart is None:
-            return await get_queue(env).receive(env.name, 1, worker=self._worker, last_chance=True)
-        if await get_queue(env).has_last_chance(env.name):
-            self._elsewhere = asyncio.create_task(self._work_apart(env, self._apart))
+        self._next_look[env.name] = monotonic() + settings.QUEUE_POLL_INTERVAL
+        if self._run_isolated is None:
+            return await get_queue(env).receive(env.name, 1, worker=self._worker, isolated=True)
+        if await get_queue(env).has_isolated(env.name):
+            self._elsewhere = asyncio.create_task(self._handle_elsewhere(env, self._run_isolated))
         return nothing
 
-    def worked_on_by(self, task: asyncio.Task[None]) -> None:
-        """Take no other until ``task``, which works here on the one that was received, has ended."""
+    def handled_by(self, task: asyncio.Task[None]) -> None:
+        """Take no other isolated message until ``task``, which handles the received one here, has ended."""
         self._here = task
 
     @property
-    def apart(self) -> set[asyncio.Task[None]]:
-        """Return the task that waits for what is worked off apart, where there is one."""
+    def running(self) -> set[asyncio.Task[None]]:
+        """Return the task that waits for the other process, or an empty set."""
         return set() if self._elsewhere is None or self._elsewhere.done() else {self._elsewhere}
 
     async def end(self) -> None:
-        """Stop what is worked off apart; what is worked on here ends with the other batches."""
-        for task in self.apart:
+        """Stop the other process; a message that is handled here ends with the other batches."""
+        for task in self.running:
             task.cancel()
             await asyncio.wait([task])
 
-    async def _work_apart(self, env: WorkerEnv, apart: Apart) -> None:
+    async def _handle_elsewhere(self, env: WorkerEnv, run_isolated: RunIsolated) -> None:
         try:
-            await apart(env)
+            await run_isolated(env)
         except Exception:
-            logger.exception("last chances of %s could not be worked off apart; the next poll tries again", env.name)
+            logger.exception("isolated messages of %s could not be handled; the next poll tries again", env.name)

@@ -1,7 +1,7 @@
-"""Keep the leases of the messages that this process is working on, and stop the work of a lease that is lost.
+"""Renew the leases of the messages in work, and cancel the work of a lease that is lost.
 
-A worker that cannot renew must stop before its lease ends, by its own monotonic clock: the time of the last renewal
-that succeeded, counted from before it was asked for, plus the lease, less a margin.
+A worker that cannot renew must stop before its lease ends. It goes by its own monotonic clock: the moment before the
+last successful renewal was asked for, plus the lease, less a margin.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from submissions.queue.base import Message, Queue
 
 logger = logging.getLogger(__name__)
 
-# Of the lease, how much is left when a worker that cannot renew stops: time for its last statement to end.
+# The part of a lease that is left when a worker that cannot renew stops: time for its last statement to end.
 MARGIN: Final = 0.15
 
 
@@ -38,10 +38,10 @@ def _deadline(asked_at: float) -> float:
 
 
 class LeaseKeeper:
-    """The leases of one consumer: ``running`` renews them, ``holding`` ties a message to the task that works on it."""
+    """Hold the leases of one consumer: ``running`` renews them, ``holding`` ties a message to its task."""
 
     def __init__(self) -> None:
-        # Each by itself and not by its message's id, which messages of several databases share.
+        # A set and not a mapping by message id, which is unique within one database only.
         self._held: set[_Held] = set()
 
     def __len__(self) -> int:
@@ -49,8 +49,11 @@ class LeaseKeeper:
 
     @contextmanager
     def holding(self, message: Message, queue: Queue, received_at: float) -> Iterator[_Held]:
-        """Renew the lease of ``message`` while the body runs in the current task; cancel that task if the lease is
-        lost."""
+        """Renew the lease of ``message`` during the body, and cancel the current task if the lease is lost.
+
+        ``message`` was received from ``queue`` by a call that began at ``received_at`` (``time.monotonic``). The value
+        of the context has ``lost``, which says whether that happened.
+        """
         task = asyncio.current_task()
         if task is None:
             raise RuntimeError("a lease is held by a task")
@@ -63,7 +66,7 @@ class LeaseKeeper:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Self]:
-        """Renew and watch while the body runs."""
+        """Renew the leases, and watch their deadlines, during the body."""
         tasks = [asyncio.create_task(self._renew_for_ever()), asyncio.create_task(self._watch_for_ever())]
         try:
             yield self
@@ -88,8 +91,8 @@ class LeaseKeeper:
                 self._lose(held, "it could not be renewed in time")
 
     async def renew(self) -> None:
-        """Renew every lease once; a database that does not answer is left to the deadline."""
-        # After a stall of this process: its message may be leased anew, to this very process, under its own id.
+        """Renew every lease once; where the database does not answer, the deadlines decide."""
+        # After a stall of this process the message may have been leased again, even to this very process.
         self._lose_what_is_late()
         by_queue: dict[Queue, list[_Held]] = {}
         for held in self._held:

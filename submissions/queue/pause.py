@@ -1,5 +1,4 @@
-"""A pause of one environment's queue: who, why, until when. It is an entry with an expiry, so it always ends by
-itself."""
+"""A pause of one environment's queue: who, why, until when. It is an entry that expires, so it always ends."""
 
 from __future__ import annotations
 
@@ -35,7 +34,7 @@ class Pause:
 
 
 def _pause(outcome: Outcome) -> Pause | None:
-    # An entry that cannot be read still says that somebody paused: taking work then would be the wrong guess.
+    # An entry that cannot be read still means that somebody paused the queue; to go on would be the wrong guess.
     if outcome.absent:
         return None
     value = outcome.value if isinstance(outcome.value, dict) else {}
@@ -48,7 +47,11 @@ async def get_pause(env: WorkerEnv) -> Pause | None:
 
 
 def pause(env: WorkerEnv, *, who: str, why: str, duration: timedelta = DEFAULT_PAUSE) -> Pause:
-    """Pause the queue of ``env`` for ``duration``, at most a day; a second call replaces the first."""
+    """Pause the queue of ``env`` for ``duration``, and return the pause; a second call replaces the first.
+
+    ``who`` and ``why`` are shown to everybody who sees the queue. Raises ``PauseTooLong`` for more than a day, and for
+    no time at all.
+    """
     if not timedelta() < duration <= LONGEST_PAUSE:
         raise PauseTooLong("A pause lasts more than no time and at most 24 hours. Nothing was changed.")
     until = database_now(env.database) + duration

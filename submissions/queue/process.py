@@ -1,8 +1,4 @@
-"""Work off last chances in a process of their own.
-
-A message whose worker died so often that one more death would park it may be the killer, or one of those that were in
-the same process. Alone in a process it shows which: whoever dies there died for itself.
-"""
+"""Run a consumer of isolated messages in a process of its own."""
 
 from __future__ import annotations
 
@@ -19,23 +15,23 @@ from vskill.environments import WorkerEnv
 
 logger = logging.getLogger(__name__)
 
-# Beyond its own grace, how long a process that was told to stop may take.
+# How long a process that was told to stop may take beyond its own grace.
 STOP_SECONDS: Final = 5.0
 
 
-def consume_last_chances(env: WorkerEnv) -> list[str]:
-    """Return the command that works off the last chances of an environment and ends."""
+def isolated_command(env: WorkerEnv) -> list[str]:
+    """Return the command that handles the isolated messages of an environment and ends."""
     return [
         sys.executable,
         str(settings.BASE_DIR / "manage.py"),
         "consume",
-        "--last-chances",
+        "--isolated",
         "--environment",
         env.name,
     ]
 
 
-async def run_apart(command: Sequence[str]) -> None:
+async def run_process(command: Sequence[str]) -> None:
     """Run a command in a process of its own until it ends; cancelled, tell it to stop and wait until it has."""
     process = await asyncio.create_subprocess_exec(*command, stdin=asyncio.subprocess.DEVNULL)
     try:
@@ -44,7 +40,7 @@ async def run_apart(command: Sequence[str]) -> None:
         await _stop(process)
         raise
     if code:
-        logger.error("the process that worked on a last chance ended with %s; its message is counted as crashed", code)
+        logger.error("the process of an isolated message ended with %s; the message is counted as crashed", code)
 
 
 async def _stop(process: asyncio.subprocess.Process) -> None:

@@ -1,4 +1,4 @@
-"""Work on one message under its lease, and settle it: done, retried, parked, given back, or lost to another worker."""
+"""Handle one message under its lease, and settle it: done, retried, parked, released, or lost to another worker."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ JITTER: Final = 0.2
 class Handler:
     """What is done with messages of one kind.
 
-    ``run`` does the work; ``give_up`` is told, with the reason, that a message was parked and will not come again by
-    itself.
+    ``run`` does the work. ``on_parked`` is called with the reason after a message became a dead letter.
     """
 
     run: Callable[[Message], Awaitable[None]]
-    give_up: Callable[[Message, str], Awaitable[None]]
+    on_parked: Callable[[Message, str], Awaitable[None]]
 
 
 Handlers = Mapping[str, Handler]
+"""The handler of each kind of message."""
 
 
 @dataclass
@@ -55,17 +55,20 @@ class BatchReport:
 
 
 def backoff(errors: int) -> timedelta:
-    """Return how long a message waits after its ``errors``-th error (from 1), with jitter so that failures do not
-    march in step."""
+    """Return how long a message waits after its ``errors``-th error (from 1), with jitter to spread the retries."""
     steps = settings.QUEUE_BACKOFF
     seconds = steps[min(errors, len(steps)) - 1]
     return timedelta(seconds=seconds * random.uniform(1 - JITTER, 1 + JITTER))  # noqa: S311 - spreads load, hides nothing
 
 
-async def work_on(message: Message, queue: Queue, handlers: Handlers, keeper: LeaseKeeper, received_at: float) -> str:
-    """Handle one message and return how it ended; whatever its handler raises ends here.
+async def handle_message(
+    message: Message, queue: Queue, handlers: Handlers, keeper: LeaseKeeper, received_at: float
+) -> str:
+    """Handle one message, settle it, and return how it ended; no exception of its handler leaves this function.
 
-    Cancelled, it gives the message back, or ends the settling that was begun, and raises ``CancelledError``.
+    ``message`` was received from ``queue`` by a call that began at ``received_at`` (``time.monotonic``), from which
+    ``keeper`` computes the deadline of its lease. ``handlers`` are by kind. Cancelled, it releases the message, or
+    completes the settlement that has begun, and raises ``CancelledError``.
     """
     failure: Exception | None = None
     stopped: asyncio.CancelledError | None = None
@@ -74,39 +77,39 @@ async def work_on(message: Message, queue: Queue, handlers: Handlers, keeper: Le
             await _run(message, handlers)
         except asyncio.CancelledError as error:
             stopped = error
-        except Exception as error:  # noqa: BLE001 - settling alone means that no error of one message leaves it
+        except Exception as error:  # noqa: BLE001 - one message's error must not reach the others of its batch
             failure = error
-    # Settled outside the lease's keeping: a renewal at this moment would find no message and take it for lost.
+    # Settled after the keeper has let go of the lease: a renewal now would find no message and take the lease for lost.
     if held.lost:
-        # Its lease ended because it could not be renewed, and not because this worker died: nobody is to count a crash.
-        await _to_its_end(message, _give_back(message, queue.surrender))
+        # The lease ended because it could not be renewed. This worker is alive, so no crash is to be counted.
+        await _complete(message, _give_back(message, queue.surrender))
         return "lost"
     if stopped is not None:
-        await given_back(message, queue)
+        await release(message, queue)
         raise stopped
     if failure is None:
-        return "done" if await _to_its_end(message, queue.acknowledge(message)) else "lost"
-    return await _to_its_end(message, _settle_failure(message, queue, handlers, failure))
+        return "done" if await _complete(message, queue.acknowledge(message)) else "lost"
+    return await _complete(message, _settle_failure(message, queue, handlers, failure))
 
 
-async def _to_its_end(message: Message, settling: Awaitable[T]) -> T:
-    """Await what has been decided; cancelled meanwhile, wait for it all the same and raise ``CancelledError`` then.
+async def _complete(message: Message, settlement: Awaitable[T]) -> T:
+    """Await a settlement that has been decided on; cancelled, complete it first and raise ``CancelledError`` then.
 
-    Whoever cancels gives up waiting by a time of its own, and a second cancellation is obeyed at once.
+    A second cancellation is obeyed at once. The caller that cancels has a time limit of its own.
     """
-    ending = asyncio.ensure_future(settling)
+    settling = asyncio.ensure_future(settlement)
     try:
-        return await asyncio.shield(ending)
+        return await asyncio.shield(settling)
     except asyncio.CancelledError:
-        await asyncio.wait([ending])
-        if not ending.cancelled() and (error := ending.exception()) is not None:
+        await asyncio.wait([settling])
+        if not settling.cancelled() and (error := settling.exception()) is not None:
             logger.error("message %s was not settled and comes back after its lease: %s", message.id, error)
         raise
 
 
-async def given_back(message: Message, queue: Queue) -> str:
-    """Give a message back and return how that ended; cancelled, do it all the same."""
-    return await _to_its_end(message, _give_back(message, queue.release))
+async def release(message: Message, queue: Queue) -> str:
+    """Release a message, even when cancelled meanwhile, and return how that ended."""
+    return await _complete(message, _give_back(message, queue.release))
 
 
 async def _give_back(message: Message, give_back: Callable[[Message], Awaitable[bool]]) -> str:
@@ -138,7 +141,7 @@ async def _after_error(message: Message, queue: Queue, handlers: Handlers, error
         logger.error("message %s (%s) failed %d times", message.id, message.subject, errors, exc_info=error)
         return await _park(message, queue, handlers, reason)
     delay = backoff(errors)
-    if not await queue.retry_later(message, reason, delay):
+    if not await queue.retry(message, reason, delay):
         return "lost"
     logger.warning("message %s (%s) again in %.0f s: %s", message.id, message.subject, delay.total_seconds(), reason)
     return "retried"
@@ -148,14 +151,14 @@ async def _park(message: Message, queue: Queue, handlers: Handlers, reason: str)
     if not await queue.park(message, reason):
         return "lost"
     logger.error("message %s (%s) was parked: %s", message.id, message.subject, reason)
-    return await given_up(message, handlers, reason)
+    return await report_parked(message, handlers, reason)
 
 
-async def given_up(message: Message, handlers: Handlers, reason: str) -> str:
-    """Tell the handler of a message that has been parked; should that fail, recovery finds what it is about."""
+async def report_parked(message: Message, handlers: Handlers, reason: str) -> str:
+    """Tell the handler of a message that it is a dead letter; if that fails, recovery finds its submission."""
     if (handler := handlers.get(message.kind)) is not None:
         try:
-            await handler.give_up(message, reason)
+            await handler.on_parked(message, reason)
         except Exception:
             logger.exception("nobody was told that message %s (%s) is parked", message.id, message.subject)
     return "parked"

@@ -1,7 +1,8 @@
-"""The SQL of the queue, in the words of both databases.
+"""The SQL of the queue, for both databases.
 
-Written by hand and not by the ORM because each of these is one statement: what is decided and what is written cannot
-be told apart by another claimer, and no transaction stays open between them. Every time is the database's own.
+Written by hand because each operation is one statement: no other worker can come between the decision and the write,
+and no transaction stays open between them. Every time is the database's own. Parameters are named after the columns
+that they are compared with or written to; times are in seconds.
 """
 
 from __future__ import annotations
@@ -16,20 +17,20 @@ from vskill.kv.models import KVEntry
 from vskill.kv.rows import among_rows
 from vskill.kv.statements import statements
 
-# How many seconds of waiting one step of priority is worth: a message of priority 10 goes before one of priority 0
-# that has waited up to ten minutes longer, and none waits for ever.
+# Seconds of waiting that one step of priority is worth: a message of priority 10 is received before one of priority 0
+# that has waited up to ten minutes longer, so that none starves.
 AGING: Final = 60
-# Where PostgreSQL tells listeners, when a message is committed, that there is one.
+# Where PostgreSQL notifies listeners when the transaction of a message commits.
 CHANNEL: Final = "vskill_queue"
 
-# PostgreSQL's clock, and not the time of the statement: one that has waited for a lock would grant a lease that is half
-# over, and take one for valid that has ended meanwhile.
+# The clock and not the time of the statement: a statement that waited for a lock would otherwise grant a lease that is
+# half over, and honour one that has ended meanwhile.
 _NOW: Final = {"sqlite": "STRFTIME('%%Y-%%m-%%d %%H:%%M:%%f', 'NOW')", "postgresql": "CLOCK_TIMESTAMP()"}
 _NOW_PLUS: Final = {
     "sqlite": "STRFTIME('%%Y-%%m-%%d %%H:%%M:%%f', 'NOW', PRINTF('%%+.3f seconds', {seconds}))",
     "postgresql": "CLOCK_TIMESTAMP() + MAKE_INTERVAL(secs => {seconds})",
 }
-_NEW: Final = (
+_COLUMNS: Final = (
     "environment",
     "kind",
     "subject",
@@ -41,19 +42,22 @@ _NEW: Final = (
     "crashes",
     "last_error",
 )
-# A row that still has a lease when it is ready had a worker that did not come back in time.
-_CRASHED: Final = "crashes + (CASE WHEN leased_until IS NOT NULL THEN 1 ELSE 0 END)"
+# A message that is available and still has a lease had a worker that did not settle it in time.
+_CRASHES: Final = "crashes + (CASE WHEN leased_until IS NOT NULL THEN 1 ELSE 0 END)"
+_NO_LEASE: Final = "lease_token = '', leased_by = '', leased_until = NULL"
 
 
-def _chance(last: bool) -> str:
-    """Return what tells last chances from other messages; parameter: the crashes allowed."""
-    # Asked of rows that crashed before: the index over them is small.
-    return f"crashes > 0 AND {_CRASHED} >= %s - 1" if last else f"(crashes = 0 OR {_CRASHED} < %s - 1)"
+def _isolation(isolated: bool) -> str:
+    """Return the condition that a message is one that its next crash would park, or that it is not."""
+    # The index over messages that have crashed before is small, and answers the first half.
+    if isolated:
+        return f"crashes > 0 AND {_CRASHES} >= %(max_crashes)s - 1"
+    return f"(crashes = 0 OR {_CRASHES} < %(max_crashes)s - 1)"
 
 
 @dataclass(frozen=True)
 class QueueStatements:
-    """The statements on one database vendor."""
+    """The statements for one database vendor, ``sqlite`` or ``postgresql``."""
 
     vendor: str
 
@@ -68,172 +72,170 @@ class QueueStatements:
         return _NOW[self.vendor]
 
     def after(self, seconds: str) -> str:
-        """Return the SQL of the time that comes ``seconds`` (SQL of a number) after the present."""
+        """Return the SQL of the time ``seconds`` (SQL of a number) from now."""
         return _NOW_PLUS[self.vendor].format(seconds=seconds)
 
     def _insert(self, on_conflict: str) -> str:
-        names = ", ".join((*_NEW, "created_at", "available_at", "due_at"))
+        names = ", ".join((*_COLUMNS, "created_at", "available_at", "due_at"))
         insert = (
-            f"INSERT INTO {self.table} ({names}) "  # noqa: S608 - names of our own model, no input
-            f"VALUES (%s, %s, %s, %s, %s, '', '', 0, 0, '', {self.now}, {self.after('%s')}, {self.after('%s')}) "
+            f"INSERT INTO {self.table} ({names}) VALUES (%(environment)s, %(kind)s, %(subject)s, %(body)s, "  # noqa: S608 - names of our own model, no input
+            f"%(priority)s, '', '', 0, 0, '', {self.now}, {self.after('%(delay)s')}, {self.after('%(due)s')}) "
             f"ON CONFLICT {on_conflict}"
         )
         if self.vendor == "postgresql":
-            # Listeners hear of it when the transaction is committed, and once however many messages it has.
+            # Delivered to listeners at the commit, and once however many messages the transaction sends.
             notify = f"SELECT pg_notify('{CHANNEL}', environment) FROM sent"  # noqa: S608 - as above
             return f"WITH sent AS ({insert} RETURNING environment) {notify}"
         return insert
 
     @cached_property
     def send(self) -> str:
-        """Insert a message, or nothing where one of that kind and subject is there.
+        """Insert a message, or nothing where one of that kind and subject exists; the row count tells which.
 
-        The count of rows says which. Parameters: environment, kind, subject, body, priority, the delay in seconds, the
-        delay less the priority's worth.
+        Parameters: environment, kind, subject, body, priority, delay, and due: the delay less what the priority is
+        worth.
         """
         return self._insert("DO NOTHING")
 
     @cached_property
-    def send_anew(self) -> str:
-        """Insert a message, or start the one of that kind and subject from the beginning; parameters: as ``send``."""
-        fresh = [name for name in _NEW if name not in ("environment", "kind", "subject")]
-        changes = ", ".join(f"{name} = excluded.{name}" for name in (*fresh, "available_at", "due_at"))
+    def send_restarting(self) -> str:
+        """Insert a message, or reset the one of that kind and subject; parameters: as ``send``."""
+        reset = [name for name in _COLUMNS if name not in ("environment", "kind", "subject")]
+        changes = ", ".join(f"{name} = excluded.{name}" for name in (*reset, "available_at", "due_at"))
         return self._insert(
             f"(environment, kind, subject) WHERE parked_at IS NULL DO UPDATE SET leased_until = NULL, {changes}"
         )
 
     @cached_property
-    def _ready(self) -> str:
-        """Return the condition that a message may be claimed; parameters: environment, twice."""
-        # Within the statement, so that nothing is claimed after a pause, and nobody has to ask for it by itself.
+    def _claimable(self) -> str:
+        """Return the condition that a message may be claimed; parameter: environment."""
+        # Asked within the claim: nothing is claimed after a pause, and no extra query asks for it.
         paused = (
-            f"SELECT 1 FROM {KVEntry._meta.db_table} WHERE namespace = %s AND key = '{PAUSE_KEY}' "  # noqa: S608 - as above
+            f"SELECT 1 FROM {KVEntry._meta.db_table} WHERE namespace = %(environment)s AND key = '{PAUSE_KEY}' "  # noqa: S608 - as above
             f"AND {statements(KVEntry, self.vendor).live}"
         )
         return (
-            f"environment = %s AND parked_at IS NULL AND available_at <= {self.now} "
+            f"environment = %(environment)s AND parked_at IS NULL AND available_at <= {self.now} "
             f"AND (leased_until IS NULL OR leased_until <= {self.now}) AND NOT EXISTS ({paused})"
         )
 
-    def any_ready(self, *, last_chance: bool) -> str:
-        """Select one row where ``claim`` would find a message, none otherwise.
+    def any_claimable(self, *, isolated: bool) -> str:
+        """Select one row where ``claim`` would find a message, else none; parameters: environment, max_crashes."""
+        return f"SELECT 1 FROM {self.table} WHERE {self._claimable} AND {_isolation(isolated)} LIMIT 1"  # noqa: S608 - as above
 
-        Parameters: environment, twice, and the crashes allowed.
-        """
-        return f"SELECT 1 FROM {self.table} WHERE {self._ready} AND {_chance(last_chance)} LIMIT 1"  # noqa: S608 - as above
+    def claim(self, *, isolated: bool, parks: bool) -> str:
+        """Lease the next messages and return them.
 
-    def claim(self, *, last_chance: bool, parks: bool) -> str:
-        """Lease the next messages and return them; park those that had their last chance, and return them as well.
+        ``isolated`` claims only messages that one more crash would park; otherwise only the others are claimed.
+        ``parks`` turns a message whose worker has crashed ``max_crashes`` times into a dead letter and returns it with
+        an empty token. A statement that parks names more columns, and a column that is named costs SQLite every index
+        over it, whether or not its value changes.
 
-        Nothing while the queue is paused. With ``last_chance`` only messages that one more crash would park, without
-        it only others, among which none is to be parked as long as more than one crash is allowed; ``parks`` says
-        whether any may be. Parameters: environment, twice, the crashes allowed, how many; the token, the lease in
-        seconds, the worker, where it parks after the crashes allowed, twice, and the reason, and with the crashes
-        allowed before token and lease; how many make a full batch, and how far from the present, in seconds, the
-        oldest of fewer has to lie.
+        Parameters: environment, max_crashes, limit, token, lease, worker, full_batch (fewer messages are claimed only
+        when the oldest has waited), oldest (how far from now the oldest has to be, so a negative number); with
+        ``parks`` also reason.
         """
         lock = " FOR UPDATE SKIP LOCKED" if self.vendor == "postgresql" else ""
-        # A column that is named is written, and so is every index over it, whether or not its value is another.
-        parked = "leased_until IS NOT NULL AND crashes + 1 >= %s"
+        worn_out = "leased_until IS NOT NULL AND crashes + 1 >= %(max_crashes)s"
         parking = (
-            f"parked_at = CASE WHEN {parked} THEN {self.now} END, "
-            f"last_error = CASE WHEN {parked} THEN %s ELSE last_error END, "
+            f"parked_at = CASE WHEN {worn_out} THEN {self.now} END, "
+            f"last_error = CASE WHEN {worn_out} THEN %(reason)s ELSE last_error END, "
         )
 
-        def unless_parked(otherwise: str, value: str) -> str:
-            return f"CASE WHEN {parked} THEN {value} ELSE {otherwise} END" if parks else otherwise
+        def unless_parked(value: str, parked: str) -> str:
+            return f"CASE WHEN {worn_out} THEN {parked} ELSE {value} END" if parks else value
 
         return (
-            f"WITH next AS MATERIALIZED (SELECT id, available_at FROM {self.table} WHERE {self._ready} "  # noqa: S608 - as above
-            f"AND {_chance(last_chance)} "
-            f"ORDER BY due_at, id LIMIT %s{lock}) "
-            f"UPDATE {self.table} SET crashes = {_CRASHED}, "
+            f"WITH next AS MATERIALIZED (SELECT id, available_at FROM {self.table} WHERE {self._claimable} "  # noqa: S608 - as above
+            f"AND {_isolation(isolated)} "
+            f"ORDER BY due_at, id LIMIT %(limit)s{lock}) "
+            f"UPDATE {self.table} SET crashes = {_CRASHES}, "
             f"{parking if parks else ''}"
-            f"lease_token = {unless_parked('%s', repr(''))}, "
-            f"leased_until = {unless_parked(self.after('%s'), 'NULL')}, "
-            f"leased_by = %s "
-            "WHERE id IN (SELECT id FROM next) AND ((SELECT COUNT(*) FROM next) >= %s "
-            f"OR (SELECT MIN(available_at) FROM next) <= {self.after('%s')}) "
+            f"lease_token = {unless_parked('%(token)s', repr(''))}, "
+            f"leased_until = {unless_parked(self.after('%(lease)s'), 'NULL')}, "
+            f"leased_by = %(worker)s "
+            "WHERE id IN (SELECT id FROM next) AND ((SELECT COUNT(*) FROM next) >= %(full_batch)s "
+            f"OR (SELECT MIN(available_at) FROM next) <= {self.after('%(oldest)s')}) "
             "RETURNING id, kind, subject, body, errors, crashes, lease_token, due_at"
         )
 
     @cached_property
-    def _valid(self) -> str:
+    def _lease_valid(self) -> str:
         return f"parked_at IS NULL AND leased_until > {self.now}"
 
     @cached_property
     def _held(self) -> str:
-        """Return the condition that a message is held under its token; parameters: id, token."""
-        return f"{self._valid} AND id = %s AND lease_token = %s"
+        """Return the condition that a message is leased under its token; parameters: id, token."""
+        return f"{self._lease_valid} AND id = %(id)s AND lease_token = %(token)s"
 
     @cached_property
     def _held_of_many(self) -> str:
-        """Return the condition that a message is held and among the rows of ``v``, which have id and token."""
-        return f"{self._valid} AND {among_rows(self.vendor, 'id', 'lease_token')}"
+        """Return the condition that a message is leased and its id and token are a row of ``v``."""
+        return f"{self._lease_valid} AND {among_rows(self.vendor, 'id', 'lease_token')}"
 
     @cached_property
     def acknowledge(self) -> str:
-        """Delete the messages of ``v`` that are held, and return their ids."""
+        """Delete the messages of ``v`` (ids and tokens) that are leased, and return their ids."""
         return f"DELETE FROM {self.table} WHERE {self._held_of_many} RETURNING id"  # noqa: S608 - as above
 
     @cached_property
     def extend(self) -> str:
-        """Renew the leases of the messages of ``v`` that are held, and return their ids; parameter: the lease in
-        seconds."""
+        """Renew the leases of the messages of ``v`` (ids and tokens) that are leased, and return their ids.
+
+        Parameter: the lease.
+        """
         return f"UPDATE {self.table} SET leased_until = {self.after('%s')} WHERE {self._held_of_many} RETURNING id"  # noqa: S608 - as above
 
     @cached_property
     def release(self) -> str:
-        """Give a message back as it was before it was received; parameters: id, token."""
-        return (
-            f"UPDATE {self.table} SET lease_token = '', leased_by = '', leased_until = NULL "  # noqa: S608 - as above
-            f"WHERE {self._held} RETURNING id"
-        )
+        """End the lease of a message and count nothing; parameters: id, token."""
+        return f"UPDATE {self.table} SET {_NO_LEASE} WHERE {self._held} RETURNING id"  # noqa: S608 - as above
 
     @cached_property
     def surrender(self) -> str:
-        """Give a message back even after its lease, if nobody else has had it since; parameters: id, token."""
+        """Release a message even after its lease has ended, unless it was claimed again; parameters: id, token."""
         return (
-            f"UPDATE {self.table} SET lease_token = '', leased_by = '', leased_until = NULL "  # noqa: S608 - as above
-            "WHERE id = %s AND lease_token = %s AND parked_at IS NULL RETURNING id"
+            f"UPDATE {self.table} SET {_NO_LEASE} "  # noqa: S608 - as above
+            "WHERE id = %(id)s AND lease_token = %(token)s AND parked_at IS NULL RETURNING id"
         )
 
     @cached_property
     def workers(self) -> str:
-        """Select the workers that hold messages; parameter: environment."""
-        return f"SELECT DISTINCT leased_by FROM {self.table} WHERE leased_until > {self.now} AND environment = %s"  # noqa: S608 - as above
+        """Select the names of the workers that hold leases; parameter: environment."""
+        leased = f"leased_until > {self.now} AND environment = %(environment)s"
+        return f"SELECT DISTINCT leased_by FROM {self.table} WHERE {leased}"  # noqa: S608 - as above
 
     @cached_property
-    def free(self) -> str:
+    def expire_leases(self) -> str:
         """End the leases of one worker now, and return the ids; parameters: environment, worker.
 
-        Of what has crashed before, the lease is left to end: whatever ends every worker here within a second shall not
-        park within seconds what it meets.
+        A message that has crashed before keeps its lease. Otherwise a fault that kills every worker of a machine
+        within a second could park, within seconds, every message that they touch.
         """
         return (
             f"UPDATE {self.table} SET leased_until = {self.now} WHERE leased_until > {self.now} "  # noqa: S608 - as above
-            "AND environment = %s AND leased_by = %s AND crashes = 0 RETURNING id"
+            "AND environment = %(environment)s AND leased_by = %(worker)s AND crashes = 0 RETURNING id"
         )
 
     @cached_property
-    def retry_later(self) -> str:
-        """Give a message back after an error; parameters: the reason, the delay in seconds twice, id, token."""
+    def retry(self) -> str:
+        """Count an error and make a message available again later; parameters: id, token, reason, delay."""
         return (
-            f"UPDATE {self.table} SET lease_token = '', leased_by = '', leased_until = NULL, errors = errors + 1, "  # noqa: S608 - as above
-            f"last_error = %s, available_at = {self.after('%s')}, due_at = {self.after(f'%s - priority * {AGING}')} "
+            f"UPDATE {self.table} SET {_NO_LEASE}, errors = errors + 1, last_error = %(reason)s, "  # noqa: S608 - as above
+            f"available_at = {self.after('%(delay)s')}, due_at = {self.after(f'%(delay)s - priority * {AGING}')} "
             f"WHERE {self._held} RETURNING id"
         )
 
     @cached_property
     def park(self) -> str:
-        """Set a message aside; parameters: the reason, id, token."""
+        """Count an error and turn a message into a dead letter; parameters: id, token, reason."""
         return (
-            f"UPDATE {self.table} SET lease_token = '', leased_until = NULL, errors = errors + 1, last_error = %s, "  # noqa: S608 - as above
-            f"parked_at = {self.now} WHERE {self._held} RETURNING id"
+            f"UPDATE {self.table} SET lease_token = '', leased_until = NULL, errors = errors + 1, "  # noqa: S608 - as above
+            f"last_error = %(reason)s, parked_at = {self.now} WHERE {self._held} RETURNING id"
         )
 
 
 @cache
 def queue_statements(vendor: str) -> QueueStatements:
-    """Return the statements on one database vendor."""
+    """Return the statements for one database vendor."""
     return QueueStatements(vendor)

@@ -1,4 +1,4 @@
-"""What a consumer minds beside its work: news of messages, and workers that have ended with messages in their hands."""
+"""What a consumer watches beside its work: new messages, and leases of workers that have ended."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ logger = logging.getLogger(__name__)
 
 
 @asynccontextmanager
-async def attentive(environments: Sequence[WorkerEnv], news: asyncio.Event) -> AsyncIterator[None]:
-    """Set ``news`` whenever there may be something to take, and free what the dead hold, while the body runs."""
-    tasks = [asyncio.create_task(queue.watch(news)) for queue in {get_queue(env) for env in environments}]
-    tasks.append(asyncio.create_task(_free_for_ever(environments, news)))
+async def watching(environments: Sequence[WorkerEnv], arrived: asyncio.Event) -> AsyncIterator[None]:
+    """Set ``arrived`` whenever there may be something to receive, and expire leases of ended workers, during the
+    body."""
+    tasks = [asyncio.create_task(queue.watch(arrived)) for queue in {get_queue(env) for env in environments}]
+    tasks.append(asyncio.create_task(_expire_leases_for_ever(environments, arrived)))
     try:
         yield
     finally:
@@ -30,15 +31,15 @@ async def attentive(environments: Sequence[WorkerEnv], news: asyncio.Event) -> A
         await asyncio.wait(tasks)
 
 
-async def _free_for_ever(environments: Sequence[WorkerEnv], news: asyncio.Event) -> NoReturn:
+async def _expire_leases_for_ever(environments: Sequence[WorkerEnv], arrived: asyncio.Event) -> NoReturn:
     while True:
         for env in environments:
             try:
-                freed = await get_queue(env).free(env.name, has_ended)
+                expired = await get_queue(env).expire_leases(env.name, has_ended)
             except Exception as error:  # noqa: BLE001 - the leases end by themselves, and the next turn asks again
-                logger.warning("what workers that have ended hold in %s stays leased for now: %s", env.name, error)
+                logger.warning("leases of workers that have ended in %s stay for now: %s", env.name, error)
             else:
-                if freed:
-                    logger.warning("%d messages of %s were held by workers that have ended", freed, env.name)
-                    news.set()
+                if expired:
+                    logger.warning("%d messages of %s were held by workers that have ended", expired, env.name)
+                    arrived.set()
         await asyncio.sleep(settings.QUEUE_POLL_INTERVAL)

@@ -1,7 +1,7 @@
-"""Names of workers that tell, on the same machine, whether the process behind one has ended.
+"""Names of workers from which another process on the same machine can tell whether a worker has ended.
 
-A lease is what brings a message back wherever its worker was. Where the worker was a process beside us, the kernel
-knows at once that it is gone, and nobody has to wait for the lease.
+A lease brings a message back wherever its worker ran. For a worker on this machine the kernel knows at once that the
+process is gone, and its messages need not wait for the end of the lease.
 """
 
 from __future__ import annotations
@@ -20,31 +20,33 @@ LONGEST_HOST: Final = 50
 
 @cache
 def _machine() -> str:
-    """Return what processes share that see one another under the same ids: a boot, and the namespaces in it.
+    """Return an id that is equal for processes that see one another under the same process ids.
 
-    Empty where the system does not tell; nothing is said about its processes then.
+    That is a boot of a machine and the process and time namespaces within it. Empty where the system does not say.
     """
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         namespaces = [str(Path(f"/proc/self/ns/{kind}").readlink()) for kind in ("pid", "time")]
     except OSError:
         return ""
-    # The host as well, because machines that were cloned as they ran share their boot.
+    # The host as well, because machines that were cloned while running share a boot id.
     return hashlib.sha256(" ".join([socket.gethostname(), boot, *namespaces]).encode()).hexdigest()[:12]
 
 
 def _started_at(pid: int) -> str | None:
-    """Return when a process started, in ticks since the boot; ``None`` for one that has ended, empty for one that
-    nothing can be learnt about."""
+    """Return when a process started, in clock ticks since the boot.
+
+    ``None`` for a process that has ended, empty for one that nothing can be learnt about.
+    """
     try:
-        # Not by /proc alone: it may be mounted so that it hides the processes of other users.
+        # Not by /proc alone, which may be mounted with hidepid and then hides other users' processes.
         os.kill(pid, 0)
     except ProcessLookupError:
         return None
     except PermissionError:
         pass
     try:
-        # After the name, which may hold anything: state is the first field, and the start the twentieth.
+        # Fields after the command name, which may contain anything: the first is the state, the twentieth the start.
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
         return ""
@@ -52,16 +54,17 @@ def _started_at(pid: int) -> str | None:
 
 
 def worker_name() -> str:
-    """Return the name of this process as a worker: host and process id, and what tells it from others of that id."""
+    """Return the name of this process as a worker: host, process id, and what tells it from a later process of that
+    id."""
     machine, started_at = _machine(), _started_at(os.getpid())
-    # The column is short, and what tells workers apart is at the end.
+    # The column holds 100 characters, and the distinguishing part is at the end.
     host, _colon, pid = process_name().rpartition(":")
     name = f"{host[:LONGEST_HOST]}:{pid}"
     return f"{name}@{machine}.{started_at}" if machine and started_at else name
 
 
 def has_ended(worker: str) -> bool:
-    """Return whether a worker was a process of this machine and has ended; False wherever that cannot be told."""
+    """Return whether a worker was a process of this machine and has ended; False where that is unknown."""
     name, _at, life = worker.rpartition("@")
     machine, _dot, started_at = life.partition(".")
     pid = name.rpartition(":")[2]

@@ -1,4 +1,4 @@
-"""Entries whose value cannot be read, or whose columns say something else than their value."""
+"""Entries whose value cannot be read, or whose projected columns disagree with their value."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from vskill.kv.threads import readers
 ACTOR: Final = "verify_store"
 CHUNK: Final = 500
 TABLES: Final[tuple[type[AbstractKVEntry], ...]] = (SubmissionEntry, SkillEntry, KVEntry)
-# What is made again when it is missing: to forget it is to mend it.
+# Keys of entries that are made again when they are missing: deleting one repairs it.
 FORGETTABLE: Final = ("scan:", "repo-health:", "external-scan:", "external-scans:", "heartbeat:", "lock:")
 _NO_VALUE: Final = (Status.MALFORMED, Status.UNREADABLE, Status.TIMED_OUT)
-# Columns of a submission, and the names that they have in its value.
+# Columns of a submission, and their names in its value.
 _SALVAGED: Final = {
     "state": "state",
     "identity": "identity",
@@ -40,7 +40,10 @@ _SALVAGED: Final = {
 
 @dataclass(frozen=True)
 class Damage:
-    """An entry that is not as it should be; ``status`` is ``None`` where the value is good and its columns are not."""
+    """A damaged entry; ``status`` is ``None`` where the value is good and the columns disagree with it.
+
+    ``detail`` says what is wrong, ``version`` is the one that a repair must name.
+    """
 
     model: type[AbstractKVEntry]
     key: str
@@ -51,7 +54,7 @@ class Damage:
 
 @dataclass
 class ReadCounter:
-    """How many entries were looked at."""
+    """How many entries were read."""
 
     read: int = 0
 
@@ -90,17 +93,17 @@ def _damage(model: type[AbstractKVEntry], outcome: Outcome, row: dict[str, Any])
     if outcome.status in _NO_VALUE:
         return Damage(model, outcome.key, outcome.status, outcome.detail, version)
     if not outcome.found or outcome.version != version:
-        # Gone, or written between the two looks at it: what was written came with its columns.
+        # Deleted or written between the two reads; whatever wrote it projected its columns.
         return None
     if model is SubmissionEntry and not is_submission(outcome.value):
         return Damage(model, outcome.key, Status.MALFORMED, "the value is no submission", version)
-    told = model.project(outcome.value)
-    differing = sorted(name for name in model.projected_columns if told[name] != row[name])
+    projected = model.project(outcome.value)
+    differing = sorted(name for name in model.projected_columns if projected[name] != row[name])
     return Damage(model, outcome.key, None, ", ".join(differing), version) if differing else None
 
 
 def rewrite(env: WorkerEnv, damage: Damage) -> str:
-    """Write the value of an entry again, and its columns with it; returns why not, empty where it was done."""
+    """Write the value of an entry again, which projects its columns; returns why not, empty where it was done."""
     namespace = KVNamespace(damage.model, env)
     outcome = namespace.get_sync(damage.key)
     value = outcome.require()
@@ -116,10 +119,10 @@ def rewrite(env: WorkerEnv, damage: Damage) -> str:
 
 
 def salvage(env: WorkerEnv, damage: Damage) -> str:
-    """Make an entry whose value is lost whole again; returns why that is not possible, empty where it was done.
+    """Repair an entry whose value is lost; returns why that is not possible, empty where it was done.
 
-    A submission is written anew from its columns, and what was in work is checked again. What is only kept to save
-    work is forgotten.
+    A submission is rebuilt from its columns, and checked again if it was in work. An entry that only saves work is
+    deleted.
     """
     if damage.status is Status.TIMED_OUT:
         return "the database did not answer in time"

@@ -1,4 +1,4 @@
-"""Work that nobody does any more: messages that were parked, and submissions that recovery has given up."""
+"""Dead letters: work that is not tried again by itself, because its message was parked or recovery gave it up."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from django.db import transaction
-from django.db.models.functions import Now
 
-from submissions.models import SUBMISSION_PREFIX, QueueMessage, SubmissionEntry
+from submissions import messages
+from submissions.models import SubmissionEntry
 from submissions.operations import requeue
-from submissions.pipeline.process import VERIFY
 from submissions.recovery.sweep import RECOVERY_EXHAUSTED
 from submissions.states import State
 from submissions.store.queries import read_submission
@@ -21,54 +20,42 @@ LIMIT: Final = 1000
 
 
 @dataclass(frozen=True)
-class DeadWork:
-    """A piece of dead work: what it is about, and why it is dead."""
+class DeadLetter:
+    """A dead letter: the kind of its message, the id of what it is about, and why it was given up."""
 
     kind: str
     subject: str
     reason: str
 
 
-def dead_work(env: WorkerEnv, *, limit: int = LIMIT) -> list[DeadWork]:
-    """Return the dead work of an environment, at most ``limit`` pieces, each submission once."""
-    parked = QueueMessage.objects.using(env.database).filter(environment=env.name, parked_at__isnull=False)
-    found = [
-        DeadWork(message.kind, message.subject, message.last_error)
-        for message in parked.order_by("parked_at", "id")[:limit]
-    ]
+def dead_letters(env: WorkerEnv, *, limit: int = LIMIT) -> list[DeadLetter]:
+    """Return the dead letters of an environment, at most ``limit``, each submission once."""
+    found = [DeadLetter(one.kind, one.subject, one.reason) for one in messages.all_parked(env, limit)]
     subjects = {(one.kind, one.subject) for one in found}
     held = SubmissionEntry.objects.using(env.database).live().filter(namespace=env.name, state=State.ON_HOLD)
-    # The reason stands in the value; what is held for a verdict is a person's to decide, and no dead work.
+    # The reason is part of the value. A submission that is held for its verdict is a person's to decide, and no dead
+    # letter.
     exhausted = held.filter(value__contains=f'"reason":"{RECOVERY_EXHAUSTED}').order_by("state_at")
-    for key in exhausted.values_list("key", flat=True)[:limit]:
-        submission_id = str(key).removeprefix(SUBMISSION_PREFIX)
-        if (VERIFY, submission_id) not in subjects:
-            found.append(DeadWork(VERIFY, submission_id, RECOVERY_EXHAUSTED))
+    for entry in exhausted[:limit]:
+        if (messages.VERIFY, entry.submission_id) not in subjects:
+            found.append(DeadLetter(messages.VERIFY, entry.submission_id, RECOVERY_EXHAUSTED))
     return found[:limit]
 
 
-def retry(env: WorkerEnv, work: DeadWork, *, actor: str, reason: str) -> bool:
-    """Let a piece of dead work be done again, its counts forgotten; False where nothing of it is left to do.
+def retry(env: WorkerEnv, letter: DeadLetter, *, actor: str, reason: str) -> bool:
+    """Let the work of a dead letter be done again, its counters reset; False where nothing of it is left to do.
 
-    A submission is checked again from the start. A message of any other kind is put back as it was sent.
+    A submission is checked again from the start, and ``actor`` and ``reason`` go into its history. A message of any
+    other kind is queued as it was sent.
     """
     with transaction.atomic(using=env.database):
-        if work.kind == VERIFY:
-            try:
-                submission = read_submission(env, work.subject)
-            except SubmissionNotFound:
-                return False
-            if submission.state is State.PUBLISHED:
-                return False
-            requeue(env, work.subject, actor=actor, reason=reason)
-            return True
-        parked = QueueMessage.objects.using(env.database).filter(
-            environment=env.name, kind=work.kind, subject=work.subject
-        )
-        if parked.filter(parked_at__isnull=True).exists():
+        if letter.kind != messages.VERIFY:
+            return messages.unpark(env, letter.kind, letter.subject)
+        try:
+            submission = read_submission(env, letter.subject)
+        except SubmissionNotFound:
             return False
-        # One of them is enough: they are about the same.
-        newest = list(parked.order_by("-parked_at").values_list("pk", flat=True)[:1])
-        return bool(
-            parked.filter(pk__in=newest).update(parked_at=None, errors=0, crashes=0, available_at=Now(), due_at=Now())
-        )
+        if submission.state is State.PUBLISHED:
+            return False
+        requeue(env, letter.subject, actor=actor, reason=reason)
+        return True

@@ -30,11 +30,11 @@ class RecoveryRunning(VskillError):
 
 @asynccontextmanager
 async def sweep_lock(env: WorkerEnv) -> AsyncIterator[None]:
-    """Hold the lock of the sweeps of ``env`` while the body runs; raise ``RecoveryRunning`` where another holds it.
+    """Hold the lock of the sweeps of ``env`` during the body; raise ``RecoveryRunning`` where another sweep holds it.
 
-    It keeps two sweeps from doing the same work, and nothing more: what each does to a submission is guarded by the
-    submission's own version, so that a lock which was lost costs nothing. Once it is held, no trouble with it reaches
-    the body or stands in for what the body returns or raises.
+    It only keeps two sweeps from doing the same work. Each submission is guarded by its own version, so that a lost
+    lock does no harm. Once the lock is held, no error of it reaches the body or replaces what the body returns or
+    raises.
     """
     namespace = KVNamespace(KVEntry, env)
     try:
@@ -48,20 +48,19 @@ async def sweep_lock(env: WorkerEnv) -> AsyncIterator[None]:
     try:
         yield
     finally:
-        # Told and not cancelled: a renewal that is on its way decides which version is ours to delete.
+        # Not cancelled: a renewal that is under way decides which version is ours to delete.
         done.set()
         await _give_back(namespace, renewing)
 
 
 async def _give_back(namespace: KVNamespace, renewing: asyncio.Task[int]) -> None:
     try:
-        # Longer than this it would not last anyway.
+        # After this time the lock has ended anyway.
         async with asyncio.timeout(LOCK_TTL.total_seconds()):
             await namespace.delete(LOCK_KEY, expect_version=await renewing)
     except VersionConflict:
         logger.info("the lock of the recovery of %s is another's now", namespace.name)
-    except Exception as error:  # noqa: BLE001 - the sweep is done, and what came out of it counts
-        # By its kind as well: a timeout has no words.
+    except Exception as error:  # noqa: BLE001 - the sweep is done, and its result counts
         logger.warning(
             "the lock of the recovery of %s could not be given back and ends by itself: %r", namespace.name, error
         )
@@ -81,5 +80,5 @@ async def _renew(namespace: KVNamespace, version: int, done: asyncio.Event) -> i
         except VersionConflict:
             logger.warning("the lock of the recovery of %s ran out and is another's now", namespace.name)
             return version
-        except Exception as error:  # noqa: BLE001 - the sweep needs the lock less than a result; the next beat tries again
+        except Exception as error:  # noqa: BLE001 - the sweep goes on without its lock; the next turn tries again
             logger.warning("the lock of the recovery of %s could not be renewed: %s", namespace.name, error)

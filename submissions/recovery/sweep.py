@@ -1,8 +1,8 @@
 """Find the submissions whose worker is gone and put them back, or hand them to a person.
 
-A submission whose message waits or is leased is on its way: the queue brings it back by itself. What is left has no
-message that anybody will receive. Each is moved by one transaction that reads it again, so that two sweeps, or a
-sweep and a worker that wakes up late, move it once.
+A submission whose message waits or is leased is on its way: the queue delivers it again by itself. The others have no
+message that will ever be received. Each is moved in one transaction that reads it again, so that two sweeps, or a sweep
+and a worker that comes too late, move it once.
 """
 
 from __future__ import annotations
@@ -18,12 +18,11 @@ from django.conf import settings
 from django.db import DatabaseError, transaction
 from django.db.models.functions import Now
 
-from submissions.models import QueueMessage, RecoverySweep
-from submissions.pipeline.process import VERIFY
-from submissions.queue.database import get_queue
+from submissions import messages
+from submissions.models import RecoverySweep
 from submissions.recovery.lock import sweep_lock
 from submissions.states import STUCK_STATES, State
-from submissions.store.holds import hold
+from submissions.store.holds import count_recoveries, hold, remember_recoveries
 from submissions.store.queries import get_stuck_submissions, read_submission
 from submissions.store.records import StuckReport, StuckSubmission, Submission
 from submissions.store.transitions import repeat, transition
@@ -32,8 +31,6 @@ from vskill.errors import VskillError
 from vskill.heartbeat import process_name
 from vskill.kv.codec import encode
 from vskill.kv.errors import VersionConflict
-from vskill.kv.models import KVEntry
-from vskill.kv.namespace import KVNamespace
 from vskill.kv.outcomes import ReadCounts
 from vskill.kv.threads import writers
 
@@ -41,12 +38,12 @@ logger = logging.getLogger(__name__)
 
 ACTOR: Final = "recovery"
 TRIGGER: Final = "recover_stuck"
-RECOVERIES_KEPT: Final = timedelta(hours=24)
 SWEEPS_KEPT: Final = timedelta(days=7)
 SUBMISSIONS_LOGGED: Final = 100
-# Beside the stuck ones, the states that wait for a next step of the pipeline: without a message none would ever come.
+# Besides the stuck states, those that wait for a next step of the pipeline, which only a message can bring.
 SWEPT_STATES: Final = STUCK_STATES | {State.VENDOR_APPROVED, State.RESCAN_REQUIRED}
 RECOVERY_EXHAUSTED: Final = "recovery_exhausted"
+GIVEN_UP_BY_QUEUE: Final = "the queue gave it up"
 
 
 class Result(StrEnum):
@@ -63,7 +60,11 @@ class Result(StrEnum):
 
 @dataclass
 class RecoveryReport:
-    """What one sweep saw and did; ``results`` pairs each stuck submission with its result and the reason."""
+    """What one sweep read and did.
+
+    ``counts`` says how every read ended, ``unreadable`` are the keys of those that failed. ``results`` has each stuck
+    submission with its result and, where it failed, the reason. ``left`` were not reached because of the limit.
+    """
 
     environment: str
     counts: ReadCounts = field(default_factory=ReadCounts)
@@ -92,64 +93,54 @@ class RecoveryReport:
         }
 
 
-def _attempts(namespace: KVNamespace, submission_id: str) -> int:
-    outcome = namespace.get_sync(f"recovery:{submission_id}")
-    if outcome.absent:
-        return 0
-    value = outcome.value
-    attempts = value.get("attempts") if isinstance(value, dict) else None
-    # A count that cannot be read is taken as used up: a person looks, and nothing is tried for ever.
-    return attempts if isinstance(attempts, int) else int(settings.RECOVERY_MAX_ATTEMPTS)
-
-
 def recover_one(env: WorkerEnv, stuck: StuckSubmission, *, dry_run: bool = False) -> Result:
-    """Move one stuck submission: back into the queue, or to ON_HOLD after its last recovery.
+    """Move one stuck submission back into the queue, or to ON_HOLD after its last recovery, and return the result.
 
     Everything is read again and written in one transaction on the calling thread. ``MOVED`` and ``ON_ITS_WAY`` mean
-    that nothing had to be done. A submission that the queue has given up is held at once: what has failed so often is
-    not tried again without a person.
+    that nothing had to be done. A submission with a dead letter is held at once: what has failed so often is not tried
+    again without a person. Raises ``VersionConflict`` where somebody else moves it meanwhile.
     """
     with transaction.atomic(using=env.database):
         submission = read_submission(env, stuck.id)
         if submission.version != stuck.version:
             return Result.MOVED
-        messages = QueueMessage.objects.using(env.database).filter(environment=env.name, kind=VERIFY, subject=stuck.id)
-        if messages.filter(parked_at__isnull=True).exists():
+        if messages.is_queued(env, stuck.id):
             return Result.ON_ITS_WAY
-        attempts = _attempts(KVNamespace(KVEntry, env), stuck.id)
-        given_up = _given_up(messages.filter(parked_at__isnull=False).order_by("-parked_at").first(), attempts)
+        recoveries = count_recoveries(env, stuck.id)
+        given_up = _given_up(messages.parked_reason(env, stuck.id), recoveries)
         if dry_run:
             return Result.WOULD_HOLD if given_up else Result.WOULD_RECOVER
         if given_up:
             hold(env, submission, reason=given_up, actor=ACTOR, trigger=TRIGGER)
             return Result.HELD
         minutes = stuck.stuck_for / timedelta(minutes=1)
-        reason = f"put back by recovery {attempts + 1} of {settings.RECOVERY_MAX_ATTEMPTS}, after {minutes:.1f} minutes"
+        number = f"{recoveries + 1} of {settings.RECOVERY_MAX_ATTEMPTS}"
+        reason = f"put back by recovery {number}, after {minutes:.1f} minutes"
         put_back(env, submission, reason=reason, actor=ACTOR, trigger=TRIGGER)
-        KVNamespace(KVEntry, env).put_sync(f"recovery:{stuck.id}", {"attempts": attempts + 1}, ttl=RECOVERIES_KEPT)
+        remember_recoveries(env, stuck.id, recoveries + 1)
         return Result.RECOVERED
 
 
-def _given_up(parked: QueueMessage | None, attempts: int) -> str:
-    """Return why nothing is tried any more, empty where something is."""
-    if parked is not None:
-        return f"the queue gave it up: {parked.last_error}"
-    if attempts >= settings.RECOVERY_MAX_ATTEMPTS:
-        return f"{RECOVERY_EXHAUSTED}: it stopped moving {attempts} times; an operator must look at it"
+def _given_up(parked_reason: str | None, recoveries: int) -> str:
+    """Return why a submission is not put back any more, empty where it is."""
+    if parked_reason is not None:
+        return f"{GIVEN_UP_BY_QUEUE}: {parked_reason}"
+    if recoveries >= settings.RECOVERY_MAX_ATTEMPTS:
+        return f"{RECOVERY_EXHAUSTED}: it stopped moving {recoveries} times; an operator must look at it"
     return ""
 
 
 def put_back(env: WorkerEnv, submission: Submission, *, reason: str, actor: str, trigger: str) -> None:
-    """Give a submission that lost its message a new one, within the caller's transaction.
+    """Queue a submission that has lost its message, within the caller's transaction.
 
-    A scan that was begun begins anew; what is approved goes on to publication with the scan that it has. Raises
-    ``VersionConflict`` where somebody else moved it.
+    One that was being scanned is scanned from the start; one that is approved is published with the scan that it has.
+    ``reason``, ``actor`` and ``trigger`` go into its history. Raises ``VersionConflict`` where somebody else moved it.
     """
     if submission.state in (State.TIER1_SCANNING, State.TIER2_SCANNING):
         transition(env, submission, State.RECEIVED, reason=reason, actor=actor, trigger=trigger)
     else:
         repeat(env, submission, reason=reason, actor=actor, trigger=trigger)
-    get_queue(env).send(env.name, VERIFY, submission.id)
+    messages.send(env, submission.id)
 
 
 async def recover_stuck(
@@ -162,11 +153,12 @@ async def recover_stuck(
     dry_run: bool = False,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> RecoveryReport:
-    """Sweep one environment and return what was done.
+    """Sweep one environment, and return what was done.
 
-    ``limit`` is how many submissions to move at the most; the rest is counted as ``left``. ``progress`` is called
-    with how many are done and how many there are. Raises ``RecoveryRunning`` where another sweep holds the lock; a
-    dry run needs none.
+    A submission is stuck when it has stayed in one of ``states`` for ``older_than`` (default: the setting) or longer.
+    ``using`` is how they are found: see ``get_stuck_submissions``. At most ``limit`` are moved; the others count as
+    ``left``. A ``dry_run`` writes nothing and takes no lock. ``progress`` is called with how many are done and how many
+    there are. Raises ``RecoveryRunning`` where another sweep holds the lock.
     """
     threshold = older_than if older_than is not None else timedelta(seconds=settings.STUCK_THRESHOLD_SECONDS)
     if dry_run:
@@ -179,7 +171,7 @@ async def recover_stuck(
 
 
 def begin_sweep(env: WorkerEnv) -> int:
-    """Write down that a sweep has begun, forget those of long ago, and return the number of this one."""
+    """Record that a sweep has begun, delete records older than ``SWEEPS_KEPT``, and return the number of the record."""
     sweeps = RecoverySweep.objects.using(env.database)
     sweeps.filter(environment=env.name, started_at__lt=Now() - SWEEPS_KEPT).delete()
     begun: RecoverySweep = sweeps.create(environment=env.name, holder=process_name()[:100])
@@ -187,9 +179,9 @@ def begin_sweep(env: WorkerEnv) -> int:
 
 
 def end_sweep(env: WorkerEnv, pk: int, report: RecoveryReport) -> None:
-    """Write down what a sweep saw and did."""
+    """Record what the sweep with the number ``pk`` read and did."""
     document = report.as_json()
-    told = {**document, "submissions": document["submissions"][:SUBMISSIONS_LOGGED]}
+    kept = {**document, "submissions": document["submissions"][:SUBMISSIONS_LOGGED]}
     RecoverySweep.objects.using(env.database).filter(pk=pk).update(
         ended_at=Now(),
         read=report.counts.read,
@@ -198,7 +190,7 @@ def end_sweep(env: WorkerEnv, pk: int, report: RecoveryReport) -> None:
         held=report.count(Result.HELD),
         failed=report.count(Result.FAILED),
         left=report.left,
-        details=encode(told),
+        details=encode(kept),
     )
 
 

@@ -1,7 +1,7 @@
-"""Find where the tables disagree with one another, and mend what can be mended without guessing.
+"""Find where tables disagree with one another, and repair what can be repaired without guessing.
 
-Nothing here is needed in operation: each of these is a fault that some other software, a broken disk or a hand in the
-database left behind. What is mended goes through the same functions as everything else.
+Normal operation never needs this: each problem was left by other software, a broken disk or a manual change. Repairs go
+through the same functions as everything else.
 """
 
 from __future__ import annotations
@@ -14,16 +14,13 @@ from typing import Any
 
 from django.core.exceptions import ObjectDoesNotExist
 from django.db import DatabaseError, transaction
-from django.db.models import Exists, OuterRef, Value
-from django.db.models.functions import Concat
 
 from marketplace.catalog import ALIAS_PREFIX, resolve_slug_sync
 from marketplace.models import SkillEntry
 from marketplace.skills.store import record_event, skill_namespace
-from submissions.models import SUBMISSION_PREFIX, QueueMessage, SubmissionEntry
-from submissions.pipeline.process import VERIFY
+from submissions import messages
 from submissions.recovery.damaged_entries import ACTOR, ReadCounter, damaged_entries, rewrite, salvage
-from submissions.recovery.sweep import put_back
+from submissions.recovery.sweep import GIVEN_UP_BY_QUEUE, put_back
 from submissions.states import ACTIVE_STATES
 from submissions.store.holds import hold
 from submissions.store.queries import read_submission
@@ -46,7 +43,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong; ``repaired`` says whether it was mended, ``detail`` what it is or why it was not."""
+    """One thing that is wrong: its kind, the key or id it is about, the detail, and whether it was repaired."""
 
     kind: Kind
     subject: str
@@ -56,7 +53,7 @@ class Problem:
 
 @dataclass
 class StoreReport:
-    """What was looked at and what was found in one environment."""
+    """How many entries of one environment were read, and the problems that were found."""
 
     environment: str
     read: int = 0
@@ -83,9 +80,9 @@ class StoreReport:
 
 
 async def verify_store(env: WorkerEnv, *, repair: bool = False) -> StoreReport:
-    """Look for everything in ``Kind`` in one environment, and mend what can be mended where ``repair`` says so."""
+    """Look for every ``Kind`` of problem in one environment, repair what can be repaired if ``repair``, and report."""
     report = StoreReport(env.name)
-    # Values first: a submission whose value is mended may turn out to lack its message.
+    # Values first: a submission whose value is repaired may turn out to lack its message.
     async for problem, mend in _values(env, report):
         await _add(env, report, problem, mend if repair else None)
     for problem, mend in await readers.run(_messages, env):
@@ -96,7 +93,7 @@ async def verify_store(env: WorkerEnv, *, repair: bool = False) -> StoreReport:
 
 
 Mend = Callable[[WorkerEnv], str]
-"""Mend one problem in a transaction; returns why it could not be, empty where it was."""
+"""Repair one problem in the caller's transaction; returns why that was not possible, empty where it was done."""
 
 
 async def _add(env: WorkerEnv, report: StoreReport, problem: Problem, mend: Mend | None) -> None:
@@ -104,7 +101,7 @@ async def _add(env: WorkerEnv, report: StoreReport, problem: Problem, mend: Mend
         try:
             reason = await writers.run(_in_transaction, env, mend)
         except (VskillError, DatabaseError, ObjectDoesNotExist) as error:
-            # The last of them where it was deleted between the look at it and now.
+            # ObjectDoesNotExist: the row was deleted since it was looked at.
             reason = str(error)
         detail = f"{problem.detail}; not mended: {reason}" if reason else problem.detail
         problem = replace(problem, detail=detail, repaired=not reason)
@@ -129,47 +126,34 @@ async def _values(env: WorkerEnv, report: StoreReport) -> AsyncIterator[tuple[Pr
 
 
 def _messages(env: WorkerEnv) -> list[tuple[Problem, Mend]]:
-    entries = SubmissionEntry.objects.using(env.database).filter(namespace=env.name)
-    messages = QueueMessage.objects.using(env.database).filter(environment=env.name, kind=VERIFY)
-    # Each is one statement, so that a submission and its message are seen at the same moment.
-    about = entries.filter(key=Concat(Value(SUBMISSION_PREFIX), OuterRef("subject")))
-    orphans = messages.filter(~Exists(about)).order_by("id")
     found: list[tuple[Problem, Mend]] = [
         (
-            Problem(Kind.ORPHAN_MESSAGE, message.subject, f"message {message.pk} is about no submission that is there"),
-            partial(_delete_orphan, pk=message.pk),
+            Problem(Kind.ORPHAN_MESSAGE, orphan.subject, f"message {orphan.id} is about no submission that is there"),
+            partial(_delete_orphan, orphan_id=orphan.id),
         )
-        for message in orphans
+        for orphan in messages.orphans(env)
     ]
-    live = messages.filter(parked_at__isnull=True)
-    of_entry = live.annotate(about=Concat(Value(SUBMISSION_PREFIX), "subject")).filter(about=OuterRef("key"))
-    lost = entries.live().filter(state__in=sorted(ACTIVE_STATES)).filter(~Exists(of_entry)).order_by("state_at")
     found += [
         (
             Problem(Kind.NO_MESSAGE, entry.submission_id, f"it is {entry.state} and has no message"),
-            partial(_give_message, submission_id=entry.submission_id),
+            partial(_queue_again, submission_id=entry.submission_id),
         )
-        for entry in lost
+        for entry in messages.without_message(env)
     ]
     return found
 
 
-def _delete_orphan(env: WorkerEnv, pk: int) -> str:
-    about = SubmissionEntry.objects.using(env.database).filter(
-        namespace=env.name, key=Concat(Value(SUBMISSION_PREFIX), OuterRef("subject"))
-    )
-    QueueMessage.objects.using(env.database).filter(~Exists(about), pk=pk).delete()
+def _delete_orphan(env: WorkerEnv, orphan_id: int) -> str:
+    messages.delete_orphan(env, orphan_id)
     return ""
 
 
-def _give_message(env: WorkerEnv, submission_id: str) -> str:
+def _queue_again(env: WorkerEnv, submission_id: str) -> str:
     submission = read_submission(env, submission_id)
-    messages = QueueMessage.objects.using(env.database).filter(environment=env.name, kind=VERIFY, subject=submission_id)
-    if submission.state not in ACTIVE_STATES or messages.filter(parked_at__isnull=True).exists():
+    if submission.state not in ACTIVE_STATES or messages.is_queued(env, submission_id):
         return ""
-    parked = messages.order_by("-parked_at").first()
-    if parked is not None:
-        reason = f"the queue gave it up: {parked.last_error}"
+    if (parked_reason := messages.parked_reason(env, submission_id)) is not None:
+        reason = f"{GIVEN_UP_BY_QUEUE}: {parked_reason}"
         hold(env, submission, reason=reason, actor=ACTOR, trigger=ACTOR)
     else:
         put_back(env, submission, reason="it had lost its message", actor=ACTOR, trigger=ACTOR)

@@ -20,7 +20,7 @@ if __name__ == "__main__":
 from asgiref.sync import async_to_sync
 from django.core.management import call_command
 
-from submissions.pipeline.process import VERIFY
+from submissions.messages import VERIFY
 from submissions.queue.base import Message
 from submissions.queue.consumer import Consumer, ConsumerOptions
 from submissions.queue.database import get_queue

@@ -17,12 +17,12 @@ from django.core.management import call_command
 from django.db import connections, transaction
 
 from submissions.intake import accept_one, discover, submit
+from submissions.messages import VERIFY
 from submissions.models import QueueMessage
-from submissions.pipeline.process import VERIFY
 from submissions.queue.base import Message
 from submissions.queue.consumer import Consumer, ConsumerOptions
 from submissions.queue.database import get_queue
-from submissions.queue.process import run_apart
+from submissions.queue.process import run_process
 from submissions.queue.settlement import Handler, Handlers
 from submissions.queue.worker_names import worker_name
 from submissions.recovery.sweep import recover_stuck
@@ -161,7 +161,7 @@ def consume(
     seconds: float = 0.0,
     drain: bool = False,
     concurrency: int = 10,
-    last_chances: bool = False,
+    isolated: bool = False,
     elsewhere: bool = False,
 ) -> None:
     """Consume messages of the tests' own kind, each of which takes ``seconds``.
@@ -170,16 +170,16 @@ def consume(
     """
     environments = [get_environment(name) for name in names]
 
-    async def apart(env: WorkerEnv) -> None:
-        await run_apart([sys.executable, "-m", "tests.reliability.last_chances", env.name, str(seconds)])
+    async def run_isolated(env: WorkerEnv) -> None:
+        await run_process([sys.executable, "-m", "tests.reliability.isolated", env.name, str(seconds)])
 
     options = ConsumerOptions(
         3,
         concurrency,
         process_name() if elsewhere else worker_name(),
         drain=drain,
-        last_chances=last_chances,
-        apart=None if last_chances else apart,
+        isolated_only=isolated,
+        run_isolated=None if isolated else run_isolated,
     )
 
     async def main(signals: StopSignals) -> None:

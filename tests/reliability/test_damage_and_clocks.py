@@ -75,7 +75,7 @@ async def test_a_late_completion_with_an_old_token_changes_nothing_in_two_thousa
             case 1:
                 changed += await queue.release(message)
             case 2:
-                changed += await queue.retry_later(message, "late", timedelta())
+                changed += await queue.retry(message, "late", timedelta())
             case _:
                 changed += await queue.park(message, "late")
     changed += len(await queue.extend(late[:500]))

@@ -7,8 +7,8 @@ from typing import Any
 
 from django.db import connections, transaction
 
+from submissions.messages import VERIFY
 from submissions.models import QueueMessage, SubmissionEntry
-from submissions.pipeline.process import VERIFY
 from submissions.states import State
 from submissions.store.queries import read_submission
 from submissions.store.records import Submission

@@ -11,7 +11,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from submissions.pipeline.handlers import make_handlers
 from submissions.queue.consumer import Consumer, ConsumerOptions
-from submissions.queue.process import consume_last_chances, run_apart
+from submissions.queue.process import isolated_command, run_process
 from submissions.queue.worker_names import worker_name
 from vskill.environments import WorkerEnv
 from vskill.heartbeat import heartbeat
@@ -21,8 +21,8 @@ from vskill.stop_signals import StopSignals
 logger = logging.getLogger(__name__)
 
 
-async def _work_apart(env: WorkerEnv) -> None:
-    await run_apart(consume_last_chances(env))
+async def _run_isolated(env: WorkerEnv) -> None:
+    await run_process(isolated_command(env))
 
 
 class Command(EnvironmentCommand):
@@ -58,7 +58,7 @@ class Command(EnvironmentCommand):
         )
 
         parser.add_argument(
-            "--last-chances",
+            "--isolated",
             action="store_true",
             help="take only messages that one more crash of their worker would park, one after another, and end; "
             "consumers start this by themselves",
@@ -74,8 +74,8 @@ class Command(EnvironmentCommand):
             worker=worker_name(),
             once=options["once"],
             drain=options["drain"],
-            last_chances=options["last_chances"],
-            apart=None if options["last_chances"] else _work_apart,
+            isolated_only=options["isolated"],
+            run_isolated=None if options["isolated"] else _run_isolated,
         )
         environments = self.selected_environments(options)
         with self.connections_given_back(), StopSignals() as signals:

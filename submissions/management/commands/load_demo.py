@@ -12,8 +12,9 @@ from asgiref.sync import async_to_sync
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
+from marketplace.skills.publishers import skill_identity
 from submissions.demo.repository import DemoRepository, build_demo_repository, demo_path
-from submissions.intake import DiscoveredSkill, Discovery, accept, discover, identity_of
+from submissions.intake import DiscoveredSkill, Discovery, accept, discover
 from submissions.models import SubmissionEntry
 from submissions.presentation import as_json
 from submissions.source.errors import InvalidRepositoryURL
@@ -94,7 +95,7 @@ def _ended(env: WorkerEnv, discovery: Discovery) -> dict[str, Submission]:
     ended: dict[str, Submission] = {}
     rows = SubmissionEntry.objects.using(env.database).live().filter(namespace=env.name)
     for skill in discovery.skills:
-        identity = identity_of(discovery.repo_url, skill.path)
+        identity = skill_identity(discovery.repo_url, skill.path)
         newest = rows.filter(identity=identity).order_by("-submitted_at", "-id").first()
         if newest is not None and newest.state not in LIVE_STATES:
             submission = read_submission(env, newest.submission_id)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from django.core.management.base import CommandError, CommandParser
 
-from submissions.recovery.dead_letters import DeadWork, dead_work, retry
+from submissions.recovery.dead_letters import DeadLetter, dead_letters, retry
 from vskill.environments import WorkerEnv
 from vskill.errors import VskillError
 from vskill.kv.threads import readers, writers
@@ -49,7 +49,7 @@ class Command(EnvironmentCommand):
 
     async def work(self, env: WorkerEnv, options: Mapping[str, Any]) -> set[str]:
         """List or retry in one environment, and return the subjects of its dead work."""
-        every = await readers.run(dead_work, env)
+        every = await readers.run(dead_letters, env)
         wanted = [one for one in every if options["everything"] or one.subject in options["subject"]]
         ends = {one: await self._retry(env, one, options["reason"]) for one in wanted}
         shown = every if not wanted and not options["subject"] else wanted
@@ -67,9 +67,9 @@ class Command(EnvironmentCommand):
                 self.stdout.write(f"{env.name}: no dead work")
         return {one.subject for one in every}
 
-    async def _retry(self, env: WorkerEnv, work: DeadWork, reason: str) -> str:
+    async def _retry(self, env: WorkerEnv, letter: DeadLetter, reason: str) -> str:
         try:
-            again = await writers.run(retry, env, work, actor=getpass.getuser(), reason=reason)
+            again = await writers.run(retry, env, letter, actor=getpass.getuser(), reason=reason)
         except VskillError as error:
             return f"not retried, {error}"
         return "retried" if again else "nothing left to do"

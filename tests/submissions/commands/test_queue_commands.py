@@ -157,7 +157,7 @@ class TestConsume:
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        ("consume", "--max-batch-size --max-concurrency --environment --once --drain --last-chances SIGTERM"),
+        ("consume", "--max-batch-size --max-concurrency --environment --once --drain --isolated SIGTERM"),
         ("queue_status", "--json --environment"),
         ("pause", "--minutes --environment reason"),
         ("resume", "--environment"),

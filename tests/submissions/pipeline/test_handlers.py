@@ -9,10 +9,11 @@ import pytest
 from django.db.models.functions import Now
 from pytest_django import Settings
 
+from submissions.messages import VERIFY
 from submissions.models import QueueMessage
 from submissions.operations import requeue
 from submissions.pipeline.handlers import hold
-from submissions.pipeline.process import VERIFY, process_submission
+from submissions.pipeline.process import process_submission
 from submissions.queue.base import Message
 from submissions.queue.consumer import handle_submission_queue
 from submissions.queue.settlement import Handler

@@ -117,14 +117,17 @@ async def test_a_repository_that_is_gone_needs_changes_and_accuses_nobody(env: W
     assert "no git repository" in failed.text("reason") or "no such" in failed.text("reason").lower()
 
 
-async def test_blocked_content_is_blocked_whatever_its_repository(env: WorkerEnv, tmp_path: Path) -> None:
+async def test_known_bad_content_is_refused_whatever_its_repository_and_no_engine_has_to_run(
+    env: WorkerEnv, tmp_path: Path
+) -> None:
     first = await worked_off(env, await submitted_one(env, repository(tmp_path, skills("one"), "a")))
     content = first.text("contentHash")
     await writers.run(add_block, env, BlockKind.CONTENT, content, actor="operator", reason="stolen")
     second = await worked_off(env, await submitted_one(env, repository(tmp_path, skills("one"), "b")))
 
-    assert second.state is State.BLOCKED
+    assert (second.state, second.text("verdict"), second.text("contentHash")) == (State.REJECTED, "refused", content)
     assert "stolen" in second.text("reason")
+    assert [one.engine for one in await all_evidence(env, second.id)] == ["structure"]
 
 
 async def test_a_repository_that_is_blocked_while_it_waits_is_not_fetched(env: WorkerEnv, tmp_path: Path) -> None:

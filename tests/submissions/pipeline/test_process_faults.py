@@ -17,7 +17,7 @@ from marketplace.skills import publish as publication
 from marketplace.skills.blocklist import BlockKind, add_block
 from submissions.operations import approve
 from submissions.pipeline.process import process_submission
-from submissions.pipeline.run import Workspace
+from submissions.pipeline.run import Run
 from submissions.source import git_process
 from submissions.source.errors import GitUnavailable
 from submissions.source.packages import SkillPackage
@@ -175,10 +175,10 @@ async def test_no_engine_goes_on_in_a_folder_that_another_one_s_failure_gives_up
     env: WorkerEnv, tmp_path: Path
 ) -> None:
     submission = await writers.run(make_submission, env, State.TIER1_SCANNING)
-    work = Workspace(env, submission, tmp_path, last_attempt=False, slots=None)
+    run = Run(env, submission, tmp_path, last_attempt=False, slots=None)
     package = SkillPackage("", tmp_path, (), "0" * 64, "one", "One.", "", "", {}, "", (), "", "")
     before = asyncio.all_tasks()
     with pytest.raises(RuntimeError, match="mistake of ours"):
-        await work.scan([_Patient(), _Broken()], package)
+        await run.check(package, [_Patient(), _Broken()])
 
     assert asyncio.all_tasks() == before

@@ -20,9 +20,9 @@ def send(env: WorkerEnv, *subjects: str, **how: object) -> None:
         assert get_queue(env).send(env.name, KIND, subject, **how)  # type: ignore[arg-type]  # passed on as they are
 
 
-async def receive(env: WorkerEnv, limit: int = 100, *, last_chance: bool = False) -> MessageBatch:
+async def receive(env: WorkerEnv, limit: int = 100, *, isolated: bool = False) -> MessageBatch:
     """Receive without waiting for a full batch."""
-    return await get_queue(env).receive(env.name, limit, worker="test", last_chance=last_chance)
+    return await get_queue(env).receive(env.name, limit, worker="test", isolated=isolated)
 
 
 async def received(env: WorkerEnv, limit: int = 100) -> list[str]:

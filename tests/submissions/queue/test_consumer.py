@@ -194,7 +194,7 @@ class TestPausing:
         abandoned = (await receive(env)).messages
         await in_thread(pause)(env, who="ada", why="maintenance")
         recorder = Recorder()
-        batch = MessageBatch(env.name, abandoned=abandoned)
+        batch = MessageBatch(env.name, parked=abandoned)
         report = await handle_submission_queue(batch, env, handlers=recorder.handlers)
         assert report.ends == {"parked": 1}
         assert [subject for subject, _reason in recorder.given_up] == ["one"]
@@ -285,8 +285,8 @@ class TestStopping:
         assert recorder.seen == []
 
 
-class TestLastChances:
-    async def test_a_consumer_works_on_one_last_chance_at_a_time_beside_others(
+class TestIsolation:
+    async def test_a_consumer_works_on_one_isolated_message_at_a_time_beside_others(
         self, env: WorkerEnv, settings: Settings
     ) -> None:
         settings.QUEUE_POLL_INTERVAL = 0.01
@@ -308,10 +308,10 @@ class TestLastChances:
         assert sorted(recorder.seen) == ["fresh one", "fresh two", "killer one", "killer three", "killer two"]
         assert max(sum(subject.startswith("killer") for subject in one) for one in together) == 1
 
-    async def test_a_last_chance_that_is_missed_is_parked_and_told(self, env: WorkerEnv) -> None:
+    async def test_an_isolated_message_whose_worker_crashes_is_parked_and_reported(self, env: WorkerEnv) -> None:
         await in_thread(send)(env, "killer")
         await QueueMessage.objects.aupdate(crashes=2)
-        await receive(env, last_chance=True)
+        await receive(env, isolated=True)
         await in_thread(let_leases_end)(env)
         recorder = Recorder()
         ended = await drained(env, handlers=recorder.handlers)

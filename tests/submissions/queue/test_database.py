@@ -150,14 +150,14 @@ class TestLeases:
         for _death in range(2):
             assert await received(env) == ["killer"]
             await in_thread(let_leases_end)(env)
-        # Two deaths: the third attempt is the last, and only for those who ask for last chances.
+        # Two deaths: the third attempt is the last, and only for those who ask for isolated messages.
         assert await received(env) == []
-        assert [one.crashes for one in (await receive(env, last_chance=True)).messages] == [2]
+        assert [one.crashes for one in (await receive(env, isolated=True)).messages] == [2]
         await in_thread(let_leases_end)(env)
 
-        batch = await receive(env, last_chance=True)
+        batch = await receive(env, isolated=True)
 
-        assert [one.subject for one in batch.abandoned] == ["killer"]
+        assert [one.subject for one in batch.parked] == ["killer"]
         assert batch.messages == ()
         parked = await in_thread(row)(env, "killer")
         assert parked.parked_at is not None
@@ -172,10 +172,10 @@ class TestLeases:
         await in_thread(send)(env, "killer")
         attempts = 0
         abandoned: list[Message] = []
-        for last_chance in [False, True] * (allowed + 1):
-            batch = await receive(env, last_chance=last_chance)
+        for isolated in [False, True] * (allowed + 1):
+            batch = await receive(env, isolated=isolated)
             attempts += len(batch.messages)
-            abandoned += batch.abandoned
+            abandoned += batch.parked
             await in_thread(let_leases_end)(env)
 
         assert attempts == allowed
@@ -183,15 +183,15 @@ class TestLeases:
         parked = await in_thread(row)(env, "killer")
         assert (parked.crashes, parked.leased_until, parked.parked_at is None) == (allowed, None, False)
 
-    async def test_last_chances_are_handed_out_apart_from_others(self, env: WorkerEnv) -> None:
+    async def test_isolated_messages_are_received_by_those_alone_who_ask_for_them(self, env: WorkerEnv) -> None:
         await in_thread(send)(env, "killer", "neighbour")
         for _death in range(2):
             await receive(env)
             await in_thread(let_leases_end)(env)
         await in_thread(send)(env, "fresh")
         assert await received(env) == ["fresh"]
-        assert [one.subject for one in (await receive(env, 1, last_chance=True)).messages] == ["killer"]
-        assert [one.subject for one in (await receive(env, 1, last_chance=True)).messages] == ["neighbour"]
+        assert [one.subject for one in (await receive(env, 1, isolated=True)).messages] == ["killer"]
+        assert [one.subject for one in (await receive(env, 1, isolated=True)).messages] == ["neighbour"]
 
 
 class TestSettling:
@@ -212,7 +212,7 @@ class TestSettling:
 
     async def test_an_error_is_counted_and_the_message_comes_back_later(self, env: WorkerEnv) -> None:
         await in_thread(send)(env, "one")
-        assert await get_queue(env).retry_later(await receive_one(env), "no\0answer", timedelta(seconds=10))
+        assert await get_queue(env).retry(await receive_one(env), "no\0answer", timedelta(seconds=10))
         assert await received(env) == []
         await in_thread(pass_time)(env, timedelta(seconds=11))
         again = await receive_one(env)
@@ -241,7 +241,7 @@ class TestSettling:
         assert (await in_thread(row)(env, "one")).last_error == "it will never work"
         assert (await get_queue(env).status(env.name)).parked == 1
 
-    @pytest.mark.parametrize("settle", ["acknowledge", "release", "retry_later", "park"])
+    @pytest.mark.parametrize("settle", ["acknowledge", "release", "retry", "park"])
     async def test_a_token_of_an_earlier_lease_changes_nothing(self, env: WorkerEnv, settle: str) -> None:
         await in_thread(send)(env, "one")
         late = await receive_one(env)
@@ -258,8 +258,8 @@ class TestSettling:
 
     async def settle(self, env: WorkerEnv, message: Message, how: str) -> bool:
         queue = get_queue(env)
-        if how == "retry_later":
-            return await queue.retry_later(message, "late", timedelta())
+        if how == "retry":
+            return await queue.retry(message, "late", timedelta())
         if how == "park":
             return await queue.park(message, "late")
         return await (queue.acknowledge(message) if how == "acknowledge" else queue.release(message))
@@ -287,11 +287,11 @@ async def test_a_message_that_begins_anew_is_no_longer_the_old_holders(env: Work
     queue = get_queue(env)
     await in_thread(send)(env, "one")
     (held,) = (await queue.receive(env.name, 1, worker="first")).messages
-    await queue.retry_later(held, "an error", timedelta())
+    await queue.retry(held, "an error", timedelta())
     (held,) = (await queue.receive(env.name, 1, worker="first")).messages
 
     assert not await in_thread(queue.send)(env.name, KIND, "one")
-    assert await in_thread(queue.send)(env.name, KIND, "one", priority=3, anew=True)
+    assert await in_thread(queue.send)(env.name, KIND, "one", priority=3, restart=True)
     assert not await queue.acknowledge(held)
     (again,) = (await queue.receive(env.name, 1, worker="second")).messages
     assert (again.id, again.errors, again.crashes) == (held.id, 0, 0)

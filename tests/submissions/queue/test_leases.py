@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from time import monotonic
 
 import pytest
@@ -14,6 +15,7 @@ from submissions.queue.base import Message
 from submissions.queue.consumer import handle_submission_queue
 from submissions.queue.database import DatabaseQueue, get_queue
 from submissions.queue.leases import LeaseKeeper
+from submissions.queue.settlement import handle_message
 from tests.submissions.queue.consumers import Recorder
 from tests.submissions.queue.messages import let_leases_end, receive, receive_one, row, send
 from vskill.environments import WorkerEnv
@@ -56,6 +58,42 @@ async def test_work_stops_when_its_lease_could_not_be_renewed_in_time(env: Worke
     # Its worker lives, so that the next one does not count a crash.
     after = await in_thread(row)(env, "one")
     assert (after.lease_token, after.leased_until, after.crashes, after.errors) == ("", None, 0, 0)
+    assert (await receive_one(env)).crashes == 0
+
+
+async def test_work_stops_while_enough_of_its_lease_is_left_to_end_its_last_statement(env: WorkerEnv) -> None:
+    await in_thread(send)(env, "early", "late")
+    messages = (await receive(env)).messages
+    keeper = LeaseKeeper()
+
+    async def work(message: Message, elapsed: float) -> bool:
+        with keeper.holding(message, get_queue(env), monotonic() - elapsed * settings.QUEUE_LEASE) as held:
+            with contextlib.suppress(asyncio.CancelledError):
+                await keeper.renew()
+                await asyncio.sleep(0)
+            return held.lost
+
+    assert await asyncio.create_task(work(messages[0], 0.5)) is False
+    assert await asyncio.create_task(work(messages[1], 0.9)) is True
+
+
+async def test_work_that_lost_a_lease_which_has_ended_counts_no_crash(env: WorkerEnv) -> None:
+    await in_thread(send)(env, "one")
+    message = await receive_one(env)
+    await in_thread(let_leases_end)(env)
+
+    async def never(_message: Message) -> None:
+        await asyncio.Event().wait()
+
+    recorder, queue, keeper = Recorder(never), get_queue(env), LeaseKeeper()
+    received_at = monotonic() - settings.QUEUE_LEASE
+    working = asyncio.create_task(handle_message(message, queue, recorder.handlers, keeper, received_at))
+    await asyncio.sleep(0)
+    await keeper.renew()
+    assert await working == "lost"
+
+    after = await in_thread(row)(env, "one")
+    assert (after.lease_token, after.leased_until) == ("", None)
     assert (await receive_one(env)).crashes == 0
 
 

@@ -1,4 +1,4 @@
-"""Last chances are worked off in another process, so that nobody dies of them but themselves."""
+"""Isolated messages are handled in another process, so that they can crash no other message's worker."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from submissions.models import QueueMessage
 from submissions.queue.base import Message
 from submissions.queue.consumer import Consumer, ConsumerOptions
 from submissions.queue.database import get_queue
-from submissions.queue.process import consume_last_chances, run_apart
+from submissions.queue.isolation import IsolatedMessages
+from submissions.queue.process import isolated_command, run_process
 from tests.submissions.queue.consumers import Recorder
 from tests.submissions.queue.messages import send
 from vskill.environments import WorkerEnv
@@ -25,86 +26,99 @@ pytestmark = pytest.mark.django_db(transaction=True)
 in_thread = sync_to_async
 
 
-def options(apart: Callable[[WorkerEnv], Awaitable[None]]) -> ConsumerOptions:
-    return ConsumerOptions(3, 10, "test", drain=True, apart=apart)
+def options(run_isolated: Callable[[WorkerEnv], Awaitable[None]]) -> ConsumerOptions:
+    return ConsumerOptions(3, 10, "test", drain=True, run_isolated=run_isolated)
 
 
-async def last_chance(env: WorkerEnv, *subjects: str) -> None:
+async def isolate(env: WorkerEnv, *subjects: str) -> None:
     """Send messages that one more crash would park."""
     await in_thread(send)(env, *subjects)
     await QueueMessage.objects.filter(subject__in=subjects).aupdate(crashes=2)
 
 
-async def test_a_last_chance_is_left_to_the_other_process_and_drain_waits_for_it(
+async def test_an_isolated_message_is_left_to_the_other_process_and_drain_waits_for_it(
     env: WorkerEnv, settings: Settings
 ) -> None:
     settings.QUEUE_POLL_INTERVAL = 0.01
-    await last_chance(env, "killer")
+    await isolate(env, "killer")
     await in_thread(send)(env, "fresh")
     here, there = Recorder(), Recorder()
 
-    async def apart(_env: WorkerEnv) -> None:
-        alone = ConsumerOptions(1, 1, "apart", last_chances=True)
+    async def run_isolated(_env: WorkerEnv) -> None:
+        alone = ConsumerOptions(1, 1, "isolated", isolated_only=True)
         await Consumer([env], there.handlers, alone).run(asyncio.Event())
 
-    await Consumer([env], here.handlers, options(apart)).run(asyncio.Event())
+    await Consumer([env], here.handlers, options(run_isolated)).run(asyncio.Event())
 
     assert (here.seen, there.seen) == (["fresh"], ["killer"])
     assert not await QueueMessage.objects.aexists()
 
 
-async def test_only_last_chances_are_taken_there_one_after_another(env: WorkerEnv) -> None:
-    await last_chance(env, "killer one", "killer two")
+async def test_only_isolated_messages_are_taken_there_one_after_another(env: WorkerEnv) -> None:
+    await isolate(env, "killer one", "killer two")
     await in_thread(send)(env, "fresh")
     recorder = Recorder()
-    alone = ConsumerOptions(1, 1, "apart", last_chances=True)
+    alone = ConsumerOptions(1, 1, "isolated", isolated_only=True)
     await Consumer([env], recorder.handlers, alone).run(asyncio.Event())
     assert recorder.seen == ["killer one", "killer two"]
     assert (await get_queue(env).status(env.name)).waiting == 1
+
+
+async def test_isolated_messages_are_looked_for_once_a_poll_interval_and_by_their_own_consumer_at_once(
+    env: WorkerEnv, settings: Settings
+) -> None:
+    settings.QUEUE_POLL_INTERVAL = 1_000.0
+    beside = IsolatedMessages("test", only=False, run_isolated=None)
+    alone = IsolatedMessages("test", only=True, run_isolated=None)
+    assert not await beside.receive(env)
+    assert not await alone.receive(env)
+    await isolate(env, "killer")
+    assert not await beside.receive(env)
+    assert [message.subject for message in (await alone.receive(env)).messages] == ["killer"]
 
 
 async def test_it_is_started_again_when_it_could_not_work(
     env: WorkerEnv, settings: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:
     settings.QUEUE_POLL_INTERVAL = 0.01
-    await last_chance(env, "killer")
+    await isolate(env, "killer")
     started: list[str] = []
 
-    async def apart(one: WorkerEnv) -> None:
+    async def run_isolated(one: WorkerEnv) -> None:
         started.append(one.name)
         if len(started) == 1:
             raise OSError("no process could be started")
         await QueueMessage.objects.all().adelete()
 
-    await Consumer([env], {}, options(apart)).run(asyncio.Event())
+    await Consumer([env], {}, options(run_isolated)).run(asyncio.Event())
     assert started == [env.name] * 2
-    assert "could not be worked off apart" in caplog.text
+    assert "isolated messages of default could not be handled" in caplog.text
 
 
 async def test_an_order_to_stop_reaches_it(env: WorkerEnv) -> None:
-    await last_chance(env, "killer")
+    await isolate(env, "killer")
     stop, told = asyncio.Event(), asyncio.Event()
 
-    async def apart(_env: WorkerEnv) -> None:
+    async def run_isolated(_env: WorkerEnv) -> None:
         stop.set()
         try:
             await asyncio.Event().wait()
         finally:
             told.set()
 
-    await Consumer([env], {}, options(apart)).run(stop)
+    await Consumer([env], {}, options(run_isolated)).run(stop)
     assert told.is_set()
 
 
-async def test_once_waits_for_the_last_chance_that_it_left_to_the_other_process(env: WorkerEnv) -> None:
-    await last_chance(env, "killer")
+async def test_once_waits_for_the_isolated_message_that_it_left_to_the_other_process(env: WorkerEnv) -> None:
+    await isolate(env, "killer")
     ended = asyncio.Event()
 
-    async def apart(_env: WorkerEnv) -> None:
+    async def run_isolated(_env: WorkerEnv) -> None:
         await QueueMessage.objects.all().adelete()
         ended.set()
 
-    once = ConsumerOptions(3, 10, "test", once=True, apart=apart)
+    once = ConsumerOptions(3, 10, "test", once=True, run_isolated=run_isolated)
     await Consumer([env], {}, once).run(asyncio.Event())
     assert ended.is_set()
 
@@ -113,11 +127,11 @@ async def test_it_is_given_its_time_to_stop_beside_the_batches_and_not_before_th
     env: WorkerEnv, settings: Settings
 ) -> None:
     settings.QUEUE_SHUTDOWN_GRACE = 0.05
-    await last_chance(env, "killer")
+    await isolate(env, "killer")
     await in_thread(send)(env, "long")
     stop, at_work, given_back = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
-    async def apart(_env: WorkerEnv) -> None:
+    async def run_isolated(_env: WorkerEnv) -> None:
         await at_work.wait()
         stop.set()
         try:
@@ -133,7 +147,7 @@ async def test_it_is_given_its_time_to_stop_beside_the_batches_and_not_before_th
             given_back.set()
 
     async with asyncio.timeout(60):
-        await Consumer([env], Recorder(work).handlers, options(apart)).run(stop)
+        await Consumer([env], Recorder(work).handlers, options(run_isolated)).run(stop)
     assert given_back.is_set()
 
 
@@ -146,7 +160,7 @@ async def test_a_process_that_is_told_to_stop_is_waited_for(tmp_path: Path) -> N
         "while True:\n    signal.pause()\n"
     )
     os.mkfifo(tmp_path / "ready")
-    running = asyncio.create_task(run_apart([sys.executable, "-c", program, str(tmp_path)]))
+    running = asyncio.create_task(run_process([sys.executable, "-c", program, str(tmp_path)]))
     assert await asyncio.to_thread((tmp_path / "ready").read_text) == "ready"
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -155,14 +169,14 @@ async def test_a_process_that_is_told_to_stop_is_waited_for(tmp_path: Path) -> N
 
 
 async def test_a_process_that_dies_is_told_of(caplog: pytest.LogCaptureFixture) -> None:
-    await run_apart([sys.executable, "-c", "import os; os._exit(3)"])
+    await run_process([sys.executable, "-c", "import os; os._exit(3)"])
     assert "ended with 3" in caplog.text
 
 
 def test_the_command_names_the_environment() -> None:
-    assert consume_last_chances(WorkerEnv(name="public"))[2:] == [
+    assert isolated_command(WorkerEnv(name="public"))[2:] == [
         "consume",
-        "--last-chances",
+        "--isolated",
         "--environment",
         "public",
     ]

@@ -17,7 +17,7 @@ from submissions.models import QueueMessage
 from submissions.queue.base import InvalidMessage, Message
 from submissions.queue.database import DatabaseQueue
 from submissions.queue.leases import LeaseKeeper
-from submissions.queue.settlement import work_on
+from submissions.queue.settlement import handle_message
 from tests.submissions.queue.consumers import Recorder, nothing
 from tests.submissions.queue.messages import receive_one, row, send
 from vskill.environments import WorkerEnv
@@ -47,9 +47,9 @@ class Announcing(DatabaseQueue):
         self.writes.set()
         return super().acknowledge(message)
 
-    async def retry_later(self, message: Message, reason: str, delay: timedelta) -> bool:
+    async def retry(self, message: Message, reason: str, delay: timedelta) -> bool:
         self.writes.set()
-        return await super().retry_later(message, reason, delay)
+        return await super().retry(message, reason, delay)
 
     async def park(self, message: Message, reason: str) -> bool:
         self.writes.set()
@@ -73,7 +73,7 @@ async def stopped_while_it_settles(
     writers.submit(busy.wait)
     try:
         recorder, queue = Recorder(work), Announcing(env)
-        working = asyncio.create_task(work_on(message, queue, recorder.handlers, LeaseKeeper(), monotonic()))
+        working = asyncio.create_task(handle_message(message, queue, recorder.handlers, LeaseKeeper(), monotonic()))
         await queue.writes.wait()
         working.cancel()
         await asyncio.sleep(0)
@@ -113,7 +113,7 @@ class Unwilling(DatabaseQueue):
     async def release(self, message: Message) -> bool:
         raise OperationalError("the database has gone")
 
-    async def retry_later(self, message: Message, reason: str, delay: timedelta) -> bool:
+    async def retry(self, message: Message, reason: str, delay: timedelta) -> bool:
         await asyncio.sleep(0)
         raise OperationalError("the database has gone")
 
@@ -127,7 +127,7 @@ async def stopped_at_work(env: WorkerEnv, go_on: Callable[[], Awaitable[None]]) 
         begun.set()
         await go_on()
 
-    work = work_on(message, Unwilling(env.database), Recorder(begin).handlers, LeaseKeeper(), monotonic())
+    work = handle_message(message, Unwilling(env.database), Recorder(begin).handlers, LeaseKeeper(), monotonic())
     working = asyncio.create_task(work)
     await begun.wait()
     working.cancel()

@@ -109,19 +109,19 @@ class TestFreeing:
         await in_thread(hold)(env, worker_name(), "of the living")
         await in_thread(hold)(env, "another-machine:1@0123456789ab.1", "of another machine")
 
-        assert await queue.free(env.name, has_ended) == 2
-        assert await queue.free(env.name, has_ended) == 0
+        assert await queue.expire_leases(env.name, has_ended) == 2
+        assert await queue.expire_leases(env.name, has_ended) == 0
         again = await queue.receive(env.name, 10, worker=worker_name())
         assert [(message.subject, message.crashes) for message in again.messages] == [("one", 1), ("two", 1)]
 
     async def test_what_crashed_before_waits_for_its_lease(self, env: WorkerEnv) -> None:
         await in_thread(hold)(env, other_life(worker_name()), "one")
         await QueueMessage.objects.all().aupdate(crashes=1)
-        assert await get_queue(env).free(env.name, has_ended) == 0
+        assert await get_queue(env).expire_leases(env.name, has_ended) == 0
 
     async def test_environments_are_freed_one_by_one(self, env: WorkerEnv) -> None:
         await in_thread(hold)(env, other_life(worker_name()), "one")
-        assert await get_queue(env).free("another-environment", has_ended) == 0
+        assert await get_queue(env).expire_leases("another-environment", has_ended) == 0
         assert (await in_thread(row)(env, "one")).leased_by == other_life(worker_name())
 
     async def test_a_consumer_takes_over_from_a_dead_one_long_before_the_lease_ends(

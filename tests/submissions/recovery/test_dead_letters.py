@@ -1,4 +1,4 @@
-"""Dead work is listed with its reason, and put back on request with its failures forgotten."""
+"""Dead letters are listed with their reason, and tried again on request with their counters reset."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from datetime import timedelta
 import pytest
 from asgiref.sync import sync_to_async
 
+from submissions.messages import VERIFY
 from submissions.models import QueueMessage
-from submissions.pipeline.process import VERIFY
 from submissions.queue.database import get_queue
-from submissions.recovery.dead_letters import DeadWork, dead_work, retry
+from submissions.recovery.dead_letters import DeadLetter, dead_letters, retry
 from submissions.recovery.sweep import recover_stuck
 from submissions.states import State
 from submissions.store.queries import read_submission
@@ -44,33 +44,33 @@ async def test_parked_messages_and_exhausted_submissions_are_listed_and_others_a
     await QueueMessage.objects.all().adelete()
     await parked(env, "unknown", "one", "nobody knows it")
     given_up = await exhausted(env)
-    assert await in_thread(dead_work)(env) == [
-        DeadWork("unknown", "one", "nobody knows it"),
-        DeadWork(VERIFY, given_up, "recovery_exhausted"),
+    assert await in_thread(dead_letters)(env) == [
+        DeadLetter("unknown", "one", "nobody knows it"),
+        DeadLetter(VERIFY, given_up, "recovery_exhausted"),
     ]
 
 
 async def test_a_submission_that_both_gave_up_is_listed_once(env: WorkerEnv) -> None:
     given_up = await exhausted(env)
     await parked(env, VERIFY, given_up, "it failed three times")
-    assert await in_thread(dead_work)(env) == [DeadWork(VERIFY, given_up, "it failed three times")]
+    assert await in_thread(dead_letters)(env) == [DeadLetter(VERIFY, given_up, "it failed three times")]
 
 
 async def test_a_submission_is_checked_again_with_its_failures_forgotten(env: WorkerEnv) -> None:
     given_up = await exhausted(env)
-    [work] = await in_thread(dead_work)(env)
+    [work] = await in_thread(dead_letters)(env)
     assert await in_thread(retry)(env, work, actor="operator", reason="the disk is new")
     after = await in_thread(read_submission)(env, given_up)
     assert (after.state, after.text("reason")) == (State.RECEIVED, "the disk is new")
     [message] = await in_thread(messages_of)(env, given_up)
     assert (message.parked_at, message.errors, message.crashes) == (None, 0, 0)
     assert (await KVNamespace(KVEntry, env).get(f"recovery:{given_up}")).absent
-    assert await in_thread(dead_work)(env) == []
+    assert await in_thread(dead_letters)(env) == []
 
 
 async def test_a_message_of_another_kind_is_put_back_as_it_was_sent(env: WorkerEnv) -> None:
     await parked(env, "unknown", "one", "nobody knows it")
-    [work] = await in_thread(dead_work)(env)
+    [work] = await in_thread(dead_letters)(env)
     assert await in_thread(retry)(env, work, actor="operator", reason="")
     [message] = (await get_queue(env).receive(env.name, 9, worker="test")).messages
     assert (message.kind, message.subject, message.errors) == ("unknown", "one", 0)
@@ -81,5 +81,5 @@ async def test_a_message_of_another_kind_is_put_back_as_it_was_sent(env: WorkerE
 async def test_nothing_is_left_to_do_for_what_is_gone_or_published(env: WorkerEnv, state: State | None) -> None:
     subject = (await in_thread(make_submission)(env, state)).id if state else "sub_gone"
     await parked(env, VERIFY, subject, "late")
-    [work] = await in_thread(dead_work)(env)
+    [work] = await in_thread(dead_letters)(env)
     assert not await in_thread(retry)(env, work, actor="operator", reason="")

@@ -83,14 +83,25 @@ class Sweep:
         return running
 
 
-async def test_the_lock_is_renewed_while_the_sweep_goes_on_and_then_given_back(env: WorkerEnv) -> None:
+async def test_the_lock_is_renewed_while_the_sweep_goes_on_and_then_given_back(
+    env: WorkerEnv, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    renewed = asyncio.Event()
+
+    class Watched(KVNamespace):
+        async def put(self, key: str, value: Any, *, expect_version: int | None = None, **how: Any) -> int:
+            version = await super().put(key, value, expect_version=expect_version, **how)
+            if expect_version:
+                renewed.set()
+            return version
+
+    monkeypatch.setattr(module, "KVNamespace", Watched)
     sweep = Sweep()
     running = await sweep.begin(env)
     written = await KVEntry.objects.aget(key=LOCK_KEY)
     await let_time_pass(TTL)
-    # The renewal is on its way on another thread; the timeout of the test is the limit.
-    while (await KVEntry.objects.aget(key=LOCK_KEY)).version == written.version:
-        pass
+    await renewed.wait()
+    assert (await KVEntry.objects.aget(key=LOCK_KEY)).version > written.version
     sweep.may_end.set()
 
     assert await running == "swept"

@@ -12,8 +12,8 @@ from asgiref.sync import async_to_sync, sync_to_async
 from django.db.models import F
 from pytest_django import Settings
 
+from submissions.messages import VERIFY
 from submissions.models import QueueMessage, RecoverySweep, SubmissionTransition
-from submissions.pipeline.process import VERIFY
 from submissions.queue.database import get_queue
 from submissions.recovery.sweep import Result, put_back, recover_one, recover_stuck
 from submissions.states import FINAL_STATES, State

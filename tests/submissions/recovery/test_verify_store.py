@@ -10,8 +10,8 @@ from django.db import connections
 
 from marketplace.models import ALIAS_PREFIX, SkillEntry
 from marketplace.skills.store import skill_namespace
+from submissions.messages import VERIFY
 from submissions.models import QueueMessage, SubmissionEntry
-from submissions.pipeline.process import VERIFY
 from submissions.queue.database import get_queue
 from submissions.recovery.verify_store import Kind, StoreReport, verify_store
 from submissions.states import State

@@ -1,0 +1,128 @@
+"""The queue messages of submissions: the one place outside ``queue/`` that knows how they are stored.
+
+A submission that is on its way has one message of the kind ``VERIFY``, whose subject is the submission's id. A parked
+message is a dead letter: it stays beside a new one until it is forgotten.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery, Value
+from django.db.models.functions import Concat, Now
+
+from submissions.models import SUBMISSION_PREFIX, QueueMessage, SubmissionEntry
+from submissions.queue.database import get_queue
+from submissions.states import ACTIVE_STATES
+from vskill.environments import WorkerEnv
+
+VERIFY: Final = "verify_submission"
+
+
+@dataclass(frozen=True)
+class ParkedMessage:
+    """A dead letter: its kind, the id of what it is about, and why it was parked."""
+
+    kind: str
+    subject: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class OrphanMessage:
+    """A message about a submission that does not exist; ``id`` is the row's number."""
+
+    id: int
+    subject: str
+
+
+def _messages(env: WorkerEnv, kind: str = VERIFY) -> QuerySet[QueueMessage]:
+    return QueueMessage.objects.using(env.database).filter(environment=env.name, kind=kind)
+
+
+def _about(env: WorkerEnv, submission_id: str, kind: str = VERIFY) -> QuerySet[QueueMessage]:
+    return _messages(env, kind).filter(subject=submission_id)
+
+
+def send(env: WorkerEnv, submission_id: str, *, priority: int = 0, restart: bool = False) -> bool:
+    """Queue a submission within the caller's transaction, and return whether its message is new or was reset.
+
+    ``priority`` and ``restart`` are those of ``Queue.send``.
+    """
+    return get_queue(env).send(env.name, VERIFY, submission_id, priority=priority, restart=restart)
+
+
+def is_queued(env: WorkerEnv, submission_id: str) -> bool:
+    """Return whether a submission has a message that waits, is delayed or is leased."""
+    return _about(env, submission_id).filter(parked_at__isnull=True).exists()
+
+
+def parked_reason(env: WorkerEnv, submission_id: str) -> str | None:
+    """Return why the newest dead letter of a submission was parked, or ``None`` where it has none."""
+    parked = _about(env, submission_id).filter(parked_at__isnull=False).order_by("-parked_at")
+    return parked.values_list("last_error", flat=True).first()
+
+
+def forget_parked(env: WorkerEnv, submission_id: str) -> None:
+    """Delete the dead letters of a submission."""
+    _about(env, submission_id).filter(parked_at__isnull=False).delete()
+
+
+def all_parked(env: WorkerEnv, limit: int) -> list[ParkedMessage]:
+    """Return the dead letters of every kind, the oldest first, at most ``limit``."""
+    parked = QueueMessage.objects.using(env.database).filter(environment=env.name, parked_at__isnull=False)
+    rows = parked.order_by("parked_at", "id").values_list("kind", "subject", "last_error")[:limit]
+    return [ParkedMessage(*row) for row in rows]
+
+
+def unpark(env: WorkerEnv, kind: str, subject: str) -> bool:
+    """Make the newest dead letter of a kind and subject available again, its counters reset.
+
+    False where there is none, or where a message of that kind and subject is queued already.
+    """
+    messages = _about(env, subject, kind)
+    if messages.filter(parked_at__isnull=True).exists():
+        return False
+    newest = list(messages.order_by("-parked_at").values_list("pk", flat=True)[:1])
+    reset = {"parked_at": None, "errors": 0, "crashes": 0, "available_at": Now(), "due_at": Now()}
+    return bool(messages.filter(pk__in=newest).update(**reset))
+
+
+def _without_submission(env: WorkerEnv) -> QuerySet[QueueMessage]:
+    # One statement, so that a message and its submission are seen at the same moment.
+    entries = SubmissionEntry.objects.using(env.database).filter(namespace=env.name)
+    return _messages(env).filter(~Exists(entries.filter(key=Concat(Value(SUBMISSION_PREFIX), OuterRef("subject")))))
+
+
+def orphans(env: WorkerEnv) -> list[OrphanMessage]:
+    """Return the messages about submissions that do not exist, oldest first."""
+    rows = _without_submission(env).order_by("id").values_list("pk", "subject")
+    return [OrphanMessage(pk, subject) for pk, subject in rows]
+
+
+def delete_orphan(env: WorkerEnv, orphan_id: int) -> None:
+    """Delete an orphan by its number, unless its submission exists by now."""
+    _without_submission(env).filter(pk=orphan_id).delete()
+
+
+def without_message(env: WorkerEnv) -> list[SubmissionEntry]:
+    """Return the submissions in an active state that have no message, those that moved longest ago first."""
+    entries = SubmissionEntry.objects.using(env.database).filter(namespace=env.name)
+    queued = _messages(env).filter(parked_at__isnull=True)
+    of_entry = queued.annotate(about=Concat(Value(SUBMISSION_PREFIX), "subject")).filter(about=OuterRef("key"))
+    return list(entries.live().filter(state__in=sorted(ACTIVE_STATES)).filter(~Exists(of_entry)).order_by("state_at"))
+
+
+def count_ahead(env: WorkerEnv, submission_id: str) -> int | None:
+    """Return how many messages will be received before a submission's, or ``None`` where it does not wait."""
+    waiting = QueueMessage.objects.using(env.database).filter(
+        Q(leased_until__isnull=True) | Q(leased_until__lte=Now()), environment=env.name, parked_at__isnull=True
+    )
+    own = waiting.filter(subject=submission_id).first()
+    if own is None:
+        return None
+    # Compared inside the database: SQLite's clock writes milliseconds, and Django would pass the same time with
+    # microseconds, which is a different text.
+    due_at = Subquery(QueueMessage.objects.using(env.database).filter(pk=own.pk).values("due_at"))
+    return waiting.filter(Q(due_at__lt=due_at) | Q(due_at=due_at, id__lt=own.pk)).count()
