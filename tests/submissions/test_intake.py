@@ -14,6 +14,7 @@ from django.db import connections
 from marketplace.skills.blocklist import BlockKind, add_block
 from submissions.intake import (
     Accepted,
+    DiscoveredSkill,
     Discovery,
     DiscoveryExpired,
     NoSkillFound,
@@ -196,3 +197,22 @@ def test_many_submissions_of_one_skill_at_once_leave_one_row_and_one_message(
     assert QueueMessage.objects.count() == 1
     assert len({answer.submission.id for answer in answers if answer.submission}) == 1
     assert read_submission(env, SubmissionEntry.objects.get().submission_id).version == 1
+
+
+def test_one_repository_under_two_spellings_is_one_submission(env: WorkerEnv) -> None:
+    skill = DiscoveredSkill("skills/one", "one", "One.", (), "0" * 64)
+    spellings = ("https://gitlab.com/Acme/Skills", "https://gitlab.com/acme/skills")
+    first, second = (
+        accept_one(env, Discovery(url, "0" * 40, (skill,)), skill, source="api", actor="tester") for url in spellings
+    )
+
+    assert (first.outcome, second.outcome) == (Outcome.CREATED, Outcome.DUPLICATE)
+    assert first.submission == second.submission
+
+
+def test_case_tells_repositories_apart_where_their_host_does(env: WorkerEnv) -> None:
+    skill = DiscoveredSkill("skills/one", "one", "One.", (), "0" * 64)
+    spellings = ("https://git.example.org/Acme/Skills", "https://git.example.org/acme/skills")
+    for url in spellings:
+        answer = accept_one(env, Discovery(url, "0" * 40, (skill,)), skill, source="api", actor="tester")
+        assert answer.outcome is Outcome.CREATED

@@ -207,6 +207,21 @@ async def test_a_trusted_owner_needs_the_rules_of_the_format_alone(tmp_path: Pat
     assert [one.engine for one in await all_evidence(env, submission.id)] == ["structure"]
 
 
+async def test_known_bad_content_of_a_trusted_owner_is_refused_as_well(tmp_path: Path) -> None:
+    url = repository(tmp_path, skills("one"))
+    policy = {"source_file_roots": ["/"], "trusted_owners": [f"/{tmp_path.name}"]}
+    with override_settings(VSKILL_ENVIRONMENTS={"default": {"hosts": ["testserver"], "policy": policy}}):
+        env = get_environment("default")
+        first = await worked_off(env, await submitted_one(env, url))
+        assert State.VENDOR_APPROVED in await _states(env, first)
+        content = first.text("contentHash")
+        await writers.run(add_block, env, BlockKind.CONTENT, content, actor="operator", reason="stolen")
+        second = await worked_off(env, await submitted_one(env, repository(tmp_path, skills("one"), "b")))
+
+    assert second.state is State.REJECTED
+    assert State.VENDOR_APPROVED not in await _states(env, second)
+
+
 async def test_two_skills_of_one_name_are_both_published_under_slugs_of_their_own(
     env: WorkerEnv, tmp_path: Path
 ) -> None:
