@@ -1,4 +1,4 @@
-"""The tables of the submissions: the entries, their history, and the messages of the queue."""
+"""The tables of submissions: the entries, their history, the messages of the queue, and the sweeps of recovery."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ SUBMISSION_PREFIX = "sub:"
 
 
 class SubmissionEntry(AbstractKVEntry):
-    """A submission, ``sub:{id}``: its typed columns say what the queue, recovery and the pages ask for.
+    """A submission, ``sub:{id}``, with the columns that queue, recovery and pages query.
 
-    ``identity`` is what makes two submissions the same skill: the normalised repository URL and the path inside it.
+    ``identity`` is equal for submissions of the same skill: a hash of the normalised repository URL and the path in it.
     """
 
     projected_columns: ClassVar[tuple[str, ...]] = (
@@ -60,11 +60,11 @@ class SubmissionEntry(AbstractKVEntry):
             models.Index(
                 fields=["namespace", "state_at"], condition=Q(state__in=sorted(STUCK_STATES)), name="submission_stuck"
             ),
-            # With the time of expiry, so that counting the live ones of each state reads the index alone.
+            # Includes the expiry, so that counting the live entries of each state reads the index alone.
             models.Index(fields=["namespace", "state", "-submitted_at", "expires_at"], name="submission_by_state"),
             models.Index(fields=["namespace", "identity", "-submitted_at"], name="submission_identity"),
             models.Index(fields=["namespace", "-submitted_at"], name="submission_newest"),
-            # In the order that is asked for with it, or SQLite reads the index over time from its end instead.
+            # Includes the order of the query; otherwise SQLite reads the whole index over time from its end instead.
             models.Index(fields=["namespace", "repo_url", "-submitted_at"], name="submission_of_repository"),
             models.Index(fields=["namespace", "skill_name"], name="submission_name"),
         ]
@@ -76,7 +76,7 @@ class SubmissionEntry(AbstractKVEntry):
 
     @classmethod
     def project(cls, value: Any) -> dict[str, Any]:
-        """Return the typed columns of a submission's value; whatever is not there or not a text stays empty."""
+        """Return the typed columns of a submission's value; a part that is missing or no text stays empty."""
         fields = value if isinstance(value, dict) else {}
 
         def text(name: str, length: int) -> str:
@@ -97,7 +97,7 @@ class SubmissionEntry(AbstractKVEntry):
 
 
 class SubmissionTransition(models.Model):
-    """One step of one submission, written in the transaction that took it and never changed."""
+    """One transition of one submission, written in the transaction that made it and never changed."""
 
     namespace = models.CharField(max_length=64)
     submission_id = models.CharField(max_length=64)
@@ -121,11 +121,12 @@ class SubmissionTransition(models.Model):
 
 
 class QueueMessage(models.Model):
-    """A piece of work: waiting until ``available_at``, leased until ``leased_until``, or parked for a person.
+    """A piece of work: waiting until ``available_at``, leased until ``leased_until``, or parked as a dead letter.
 
-    A message that is done is deleted. ``subject`` is what it is about (a submission id): there is one message a kind
-    and subject. ``errors`` counts attempts that ended with an error, ``crashes`` those whose worker did not come
-    back. The order is that of ``due_at``: when it became available, less what its priority is worth.
+    A message that is done is deleted. ``subject`` is the id of what it is about; there is one unparked message for each
+    kind and subject. ``errors`` counts attempts that ended with an error, ``crashes`` those whose lease ended without a
+    settlement. Messages are received in the order of ``due_at``: when they became available, less what their priority is
+    worth.
     """
 
     environment = models.CharField(max_length=64)
@@ -166,9 +167,9 @@ class QueueMessage(models.Model):
 
 
 class RecoverySweep(models.Model):
-    """One run of recovery over one environment: what it saw, what it did, and how it ended.
+    """One sweep of recovery over one environment: what it read, what it did, and how it ended.
 
-    ``ended_at`` stays empty while it runs, and for ever where it was killed.
+    ``ended_at`` is empty while it runs, and stays empty if it is killed.
     """
 
     environment = models.CharField(max_length=64)

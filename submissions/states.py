@@ -1,4 +1,4 @@
-"""The states of a submission: one table that pages, API, admin, pipeline and recovery read."""
+"""The states of a submission: the one table that pages, API, admin, pipeline and recovery use."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from vskill.errors import VskillError
 
 
 class State(StrEnum):
-    """Where a submission stands."""
+    """The state of a submission."""
 
     RECEIVED = "RECEIVED"
     TIER1_SCANNING = "TIER1_SCANNING"
@@ -28,7 +28,7 @@ class State(StrEnum):
 
 
 class Group(StrEnum):
-    """What a state means to somebody who waits for it."""
+    """What a state means to somebody who is waiting for the submission."""
 
     ACTIVE = "active"
     PUBLISHED = "published"
@@ -38,16 +38,17 @@ class Group(StrEnum):
 
 
 class IllegalTransition(VskillError):
-    """A submission cannot go from the state it is in to the one asked for; nothing was changed."""
+    """A submission cannot go from its present state to the requested one; nothing was changed."""
 
     code = "illegal_transition"
 
 
 @dataclass(frozen=True)
 class StateInfo:
-    """What is said about a state, and where it may lead.
+    """How a state is described, and which states may follow it.
 
-    ``explanation`` is for its submitter. ``by_operator`` lists the states that only a person may choose.
+    ``label`` and ``explanation`` are shown to the submitter. ``following`` are the states that the pipeline may choose,
+    ``by_operator`` those that only a person may.
     """
 
     state: State
@@ -154,7 +155,7 @@ STATES: Final[dict[State, StateInfo]] = dict(
 )
 
 ACTIVE_STATES: Final = frozenset(state for state, info in STATES.items() if info.group is Group.ACTIVE)
-# One submission of a skill at a time may be in one of these: it is on its way, or waits for a person.
+# At most one submission of a skill is in one of these states: it is on its way, or waits for a person.
 LIVE_STATES: Final = frozenset(state for state, info in STATES.items() if info.group in (Group.ACTIVE, Group.HELD))
 FINAL_STATES: Final = frozenset(State) - ACTIVE_STATES - {State.RESCAN_REQUIRED}
 STUCK_STATES: Final = frozenset({State.RECEIVED, State.TIER1_SCANNING, State.TIER2_SCANNING, State.AUTO_APPROVED})
@@ -162,8 +163,10 @@ STUCK_THRESHOLD: Final = timedelta(minutes=5)
 
 
 def check_transition(current: State, following: State, *, by_operator: bool = False) -> None:
-    """Raise ``IllegalTransition`` unless ``current`` may lead to ``following``; an operator may do all that the
-    pipeline may."""
+    """Raise ``IllegalTransition`` unless ``current`` may lead to ``following``.
+
+    With ``by_operator`` the transitions of an operator are allowed besides those of the pipeline.
+    """
     info = STATES[current]
     if following in info.following or (by_operator and following in info.by_operator):
         return

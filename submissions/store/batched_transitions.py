@@ -1,4 +1,4 @@
-"""Move submissions from asynchronous code: those that are ready at the same time share a transaction and its commit."""
+"""Group commit of transitions: submissions that are ready at the same time share a transaction."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from vskill.kv.coalescing import Group, group
 
 
 async def move(env: WorkerEnv, wanted: Step) -> Submission:
-    """Move one submission as ``transition`` does, with the same errors, and return it.
+    """Apply one transition as ``transition`` does, with the same errors, and return the submission.
 
-    Cancelled while the database works on it, it may have moved all the same.
+    Cancelled while the database works on it, it may still have moved.
     """
     check_transition(wanted.submission.state, wanted.following)
     movers: Group[Step, Submission] = group(("move", env.database, env.name), partial(_move_all, env))
@@ -31,7 +31,7 @@ def _move_all(env: WorkerEnv, moves: Sequence[Step]) -> list[Submission | Except
         try:
             return transition_many(env, moves)
         except (DatabaseError, VskillError):
-            # One of them cannot be written as it is, and none of them was: by itself each gets its own answer.
+            # One of them could not be written, so none was. Written one by one, each gets its own result.
             pass
     return [_move_one(env, one) for one in moves]
 

@@ -1,5 +1,4 @@
-"""What engines found about a submission, kept as entries ``scan:{submission}:{engine}`` until the submission itself
-goes."""
+"""What engines found about a submission, kept as entries ``scan:{submission}:{engine}`` as long as the submission."""
 
 from __future__ import annotations
 
@@ -30,7 +29,7 @@ def _key(submission_id: str, engine: str) -> str:
 
 
 def _evidence(engine: str, value: Any) -> Evidence | None:
-    """Return stored evidence, or ``None`` for a value of another shape: it is scanned again rather than trusted."""
+    """Return stored evidence, or ``None`` for a value of another shape, which leads to a new scan."""
     try:
         return Evidence(engine, str(value["contentHash"]), EngineResult.from_json(value["result"]))
     except (KeyError, TypeError, ValueError):
@@ -38,21 +37,21 @@ def _evidence(engine: str, value: Any) -> Evidence | None:
 
 
 async def read_evidence(env: WorkerEnv, submission_id: str, engine: str) -> Evidence | None:
-    """Return what is stored of one engine, or ``None``."""
+    """Return the stored result of one engine, or ``None``."""
     outcome = await KVNamespace(KVEntry, env).get(_key(submission_id, engine))
     return _evidence(engine, outcome.value) if outcome.found else None
 
 
 async def write_evidence(env: WorkerEnv, submission_id: str, content_hash: str, result: EngineResult) -> None:
-    """Store one engine's result; a later result of the same engine takes its place."""
+    """Store one engine's result for a submission and content, in place of an earlier result of the same engine."""
     value = {"contentHash": content_hash, "result": result.as_json()}
     await KVNamespace(KVEntry, env).put(_key(submission_id, result.engine), value)
 
 
 async def all_evidence(env: WorkerEnv, submission_id: str) -> list[Evidence]:
-    """Return everything that is stored about a submission, by engine; a value that is no evidence is left out.
+    """Return all evidence about a submission, by engine; a value that is no evidence is left out.
 
-    Raises ``EntryUnavailable`` where something cannot be read: what was found must not look like nothing.
+    Raises ``EntryUnavailable`` where an entry cannot be read: findings must not look like no findings.
     """
     namespace = KVNamespace(KVEntry, env)
     prefix = _key(submission_id, "")

@@ -1,4 +1,4 @@
-"""Submissions in the KV table: created, moved from state to state, and read."""
+"""Read submissions: by id, stuck ones, lists by indexed columns, history and counts."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ async def get_submission(env: WorkerEnv, submission_id: str) -> Submission:
     try:
         return submission_of(await submission_namespace(env).get(submission_key(submission_id)))
     except InvalidKey as error:
-        # What an address carries may be anything, also what no key can be.
+        # The id may come from a URL, and can then be something that no key can be.
         raise no_such_submission(submission_id) from error
 
 
@@ -60,10 +60,10 @@ def history(env: WorkerEnv, submission_id: str) -> list[SubmissionTransition]:
 
 
 async def get_submissions_fresh(env: WorkerEnv, ids: Iterable[str]) -> tuple[list[Submission], ReadCounts]:
-    """Read submissions by id, concurrently and past every cache; each settles by itself.
+    """Read submissions by id, concurrently and past every cache.
 
-    Returns those that are there, in the order asked, and how each read ended: a malformed or missing one is counted,
-    not raised.
+    Returns those that exist, in the order asked, and how each read ended: a malformed or missing one is counted, not
+    raised.
     """
     found: list[Submission] = []
     statuses: list[Status] = []
@@ -100,12 +100,12 @@ async def get_stuck_submissions(
     using: str = "index",
     now: datetime | None = None,
 ) -> StuckReport:
-    """Find the submissions that have not moved for ``older_than`` or longer at ``now``, by default the time of the
-    database's clock.
+    """Find the submissions in one of ``states`` that have not moved for ``older_than`` or longer.
 
-    ``using="scan"`` reads every ``sub:*`` entry; ``"index"`` asks the typed partial index and reads the candidates.
-    Both read concurrently, each read settles by itself, and both give the same set: an entry that the index cannot
-    know (malformed) is counted by the scan alone.
+    ``now`` is the present by default, by the database's clock. ``using="scan"`` reads every ``sub:*`` entry; ``"index"``
+    asks the partial index and reads the candidates. Both read concurrently, a read that fails is counted and raises
+    nothing, and both find the same submissions. A malformed entry is counted by the scan alone, because it is in no
+    index.
     """
     namespace = submission_namespace(env)
     if using == "scan":
@@ -155,37 +155,40 @@ def get_submission_index(
     limit: int = INDEX_PAGE,
     oldest_first: bool = False,
 ) -> list[SubmissionEntry]:
-    """Return the newest submissions, or the oldest, by indexed columns: a query, never a list that could go stale."""
-    # A value that is no submission has no time.
+    """Return the newest submissions by indexed columns, or the oldest with ``oldest_first``, at most ``limit``.
+
+    ``states`` and ``repo_url`` narrow the list down; empty means any.
+    """
+    # A value that is no submission has no time in its columns.
     rows = SubmissionEntry.objects.using(env.database).live().filter(namespace=env.name, submitted_at__isnull=False)
     if repo_url:
-        # What no database can hold is the address of nothing; asked all the same, PostgreSQL answers with an error.
+        # A text that no database can store is no address that was submitted, and PostgreSQL would raise an error.
         rows = rows.filter(repo_url=repo_url) if is_storable(repo_url) else rows.none()
     order = ("submitted_at", "id") if oldest_first else ("-submitted_at", "-id")
     rows = rows.order_by(*order)
     if not (wanted := sorted(states)):
         return [entry for entry in rows[:limit] if entry.state in State.__members__]
-    # State by state, each in the order of its index: asked for all at once, SQLite would read every submission.
+    # One query for each state, in the order of its index: for all states at once SQLite would read every submission.
     found = [entry for state in wanted for entry in rows.filter(state=state)[:limit]]
     found.sort(key=attrgetter("submitted_at", "pk"), reverse=not oldest_first)
     return found[:limit]
 
 
 def recently_decided(env: WorkerEnv, *, limit: int = 10) -> list[SubmissionEntry]:
-    """Return the submissions that ended last, the latest first, by the end of the history."""
+    """Return the submissions that ended last, the latest first, at most ``limit``."""
     steps = SubmissionTransition.objects.using(env.database).filter(
         namespace=env.name, to_state__in=sorted(FINAL_STATES)
     )
     ids = dict.fromkeys(steps.order_by("-id").values_list("submission_id", flat=True)[: 2 * limit])
     rows = SubmissionEntry.objects.using(env.database).live().filter(namespace=env.name)
     found = {entry.submission_id: entry for entry in rows.filter(key__in=[submission_key(one) for one in ids])}
-    # One that went back into the queue since has ended before, but is not decided now.
+    # One that was queued again since then has ended before, but is not decided now.
     ended = [found[one] for one in ids if one in found and found[one].state in FINAL_STATES]
     return ended[:limit]
 
 
 def count_states(env: WorkerEnv) -> dict[State, int]:
-    """Return how many submissions are in each state, counted now."""
+    """Count the submissions in each state now."""
     rows = SubmissionEntry.objects.using(env.database).live().filter(namespace=env.name)
     counted = dict(rows.values_list("state").annotate(Count("id")).order_by())
     return {state: counted.get(state, 0) for state in State}

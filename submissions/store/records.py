@@ -1,4 +1,4 @@
-"""What is read of submissions: one as it stands, one that is stuck, and the report of a search for those."""
+"""What reads of submissions return: a submission, a stuck one, and the report of a search for stuck ones."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class SubmissionNotFound(VskillError):
 
 @dataclass(frozen=True)
 class Submission:
-    """A submission as it was read: its value and the version that a change of it must name."""
+    """A submission as it was read: its value, and the version that a write must name."""
 
     id: str
     version: int
@@ -41,10 +41,14 @@ class Submission:
         return found if isinstance(found, str) else ""
 
 
-# Not frozen: that costs more than the rest of making one.
+# Not frozen: freezing costs more than the rest of the constructor, and a search may make thousands.
 @dataclass(slots=True)
 class StuckSubmission:
-    """A submission that has not moved for longer than the threshold."""
+    """A submission that has not moved for longer than the threshold.
+
+    ``updated_at`` is when it last moved, ``stuck_for`` how long ago that was by the database's clock, and ``version`` the
+    one that a write must name.
+    """
 
     id: str
     state: State
@@ -70,7 +74,7 @@ class StuckSubmission:
 
 @dataclass(frozen=True)
 class StuckReport:
-    """The stuck submissions, longest first, and how every read of the search for them ended."""
+    """The stuck submissions, longest first, how every read of the search ended, and the keys of unreadable entries."""
 
     stuck: tuple[StuckSubmission, ...]
     counts: ReadCounts
@@ -78,21 +82,21 @@ class StuckReport:
 
 
 def no_such_submission(submission_id: str) -> SubmissionNotFound:
-    """Return the error for an id that nothing has."""
+    """Return the error for an id that does not exist."""
     return SubmissionNotFound(f"There is no submission {submission_id[:100]!r} here.")
 
 
 def is_submission(value: Any) -> TypeGuard[dict[str, Any]]:
-    """Return whether a value is that of a submission: an object with a state that there is."""
-    # A state that is an object or a list cannot even be looked for.
+    """Return whether a value is that of a submission: an object with a known state."""
+    # A state that is an object or a list is not hashable, so it cannot even be looked up.
     return isinstance(value, dict) and isinstance(state := value.get("state"), str) and state in _STATES
 
 
 def submission_of(outcome: Outcome) -> Submission:
     """Return the submission that was read.
 
-    Raises ``SubmissionNotFound`` where there is none, or something that is none, and ``EntryUnavailable`` where that
-    cannot be told.
+    Raises ``SubmissionNotFound`` where there is no entry or its value is no submission, and ``EntryUnavailable`` where
+    the entry could not be read.
     """
     submission_id = outcome.key.removeprefix(SUBMISSION_PREFIX)
     if outcome.absent:
@@ -110,8 +114,10 @@ def submission_of(outcome: Outcome) -> Submission:
 def stuck_of(
     outcome: Outcome, now: datetime, older_than: timedelta, states: frozenset[State]
 ) -> StuckSubmission | None:
-    """Return the submission when it is stuck, ``None`` when it is not; raise ``ValueError`` for a value that cannot
-    tell."""
+    """Return the submission if it is stuck, else ``None``; raise ``ValueError`` for a value that is no submission.
+
+    It is stuck when its state is one of ``states`` and it last moved ``older_than`` or longer before ``now``.
+    """
     value = outcome.value
     if not is_submission(value):
         raise ValueError("no submission")

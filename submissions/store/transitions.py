@@ -1,4 +1,4 @@
-"""Write submissions: each step is one compare-and-set and one history row, in one transaction."""
+"""Write submissions: each transition is one compare-and-set and one history row, in one transaction."""
 
 from __future__ import annotations
 
@@ -22,12 +22,16 @@ from vskill.kv.rows import NewRows, insert_rows
 
 _HISTORY: Final = ("namespace", "submission_id", "sequence", "from_state", "to_state", "reason", "actor", "trigger")
 _HistoryRow = tuple[str, int, str, str, str, str, str]
-"""Submission, sequence, the two states, reason, actor, trigger."""
+"""Submission id, version written, old state, new state, reason, actor, trigger."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """One step of a submission as it was read: the state that it goes to, and why."""
+    """A transition of a submission as it was read.
+
+    ``following`` is the new state. ``reason``, ``actor`` and ``trigger`` (the part of the system that moved it) go into
+    the history, ``changes`` into the value.
+    """
 
     submission: Submission
     following: State
@@ -76,8 +80,8 @@ def _record(env: WorkerEnv, row: _HistoryRow) -> None:
 def create_submission(env: WorkerEnv, fields: Mapping[str, Any], *, actor: str, trigger: str) -> Submission:
     """Write a new submission in RECEIVED with its first history row, in one transaction, and return it.
 
-    ``fields`` are the parts of the value that the caller knows. Raises ``IntegrityError`` where the same skill has a
-    live one.
+    ``fields`` are the parts of the value that the caller knows; ``actor`` and ``trigger`` go into the history. Raises
+    ``IntegrityError`` where the same skill has a live submission.
     """
     submission_id = new_submission_id()
     with transaction.atomic(using=env.database):
@@ -99,10 +103,12 @@ def transition(
     changes: Mapping[str, Any] | None = None,
     by_operator: bool = False,
 ) -> Submission:
-    """Move a submission as it was read to another state: one compare-and-set and one history row, in one transaction.
+    """Move a submission as it was read to the state ``following``, and return it with its new version.
 
-    Raises ``IllegalTransition`` for a step that the table of states does not have, and ``VersionConflict`` where
-    somebody else moved it since; nothing is written then.
+    One compare-and-set and one history row, in one transaction. ``reason``, ``actor`` and ``trigger`` (the part of the
+    system that moves it) go into the history, ``changes`` into the value. ``by_operator`` also allows the transitions
+    that only a person may choose. Raises ``IllegalTransition`` for a transition that the table of states does not have,
+    and ``VersionConflict`` where somebody else has moved it since; nothing is written then.
     """
     check_transition(submission.state, following, by_operator=by_operator)
     with transaction.atomic(using=env.database):
@@ -116,10 +122,10 @@ def transition(
 
 
 def transition_many(env: WorkerEnv, steps: Sequence[Step]) -> list[Submission | Exception]:
-    """Take one step each of different submissions, all at once, and return what became of each.
+    """Apply one checked transition each to different submissions in one statement, and return each result.
 
-    The steps have been checked. A submission that somebody else moved is answered with ``VersionConflict``, and the
-    others move; an error of the database is raised, and none moves.
+    The result for a submission that somebody else has moved is a ``VersionConflict``; the others move. An error of the
+    database is raised, and none moves.
     """
     now = isoformat(database_now(env.database))
     moved, changes, rows = [], [], []
@@ -140,8 +146,10 @@ def transition_many(env: WorkerEnv, steps: Sequence[Step]) -> list[Submission | 
 
 
 def touch(env: WorkerEnv, submission: Submission, changes: Mapping[str, Any]) -> Submission:
-    """Write ``changes`` into a submission that stays in its state; raise ``VersionConflict`` where somebody else
-    moved it."""
+    """Write ``changes`` into a submission that stays in its state, without history; return it with its new version.
+
+    Raises ``VersionConflict`` where somebody else has moved it.
+    """
     now = isoformat(database_now(env.database))
     value = {**submission.value, **changes, "updatedAt": now}
     version = submission_namespace(env).put_sync(
@@ -151,8 +159,10 @@ def touch(env: WorkerEnv, submission: Submission, changes: Mapping[str, Any]) ->
 
 
 def repeat(env: WorkerEnv, submission: Submission, *, reason: str, actor: str, trigger: str) -> Submission:
-    """Let a submission begin its state anew, with a history row that says why; raise ``VersionConflict`` as ``touch``
-    does."""
+    """Restart the present state of a submission, with a history row that says why, and return it.
+
+    ``reason``, ``actor`` and ``trigger`` go into that row. Raises ``VersionConflict`` where somebody else has moved it.
+    """
     reason = storable(reason)
     with transaction.atomic(using=env.database):
         again = touch(env, submission, {})
