@@ -1,4 +1,4 @@
-"""The API of the submissions: submit a repository, ask about a submission."""
+"""The API of submissions: submit a repository, list submissions, read one."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ async def _list(request: HttpRequest) -> JsonResponse:
     env = require_worker_env()
     wanted = request.GET.get("repoUrl", "")
     with contextlib.suppress(InvalidRepositoryURL):
-        # Whatever is no address stays as it is, and nothing was submitted from there.
+        # A text that is no address is looked for as it is, and matches nothing.
         wanted = repository_url(env, wanted).url if wanted else ""
     entries = await readers.run(get_submission_index, env, repo_url=wanted)
     items = [
@@ -69,8 +69,8 @@ async def _list(request: HttpRequest) -> JsonResponse:
 async def _create(request: HttpRequest) -> JsonResponse:
     """Submit every skill of ``repoUrl``, or the one that ``skillPath`` or ``skillName`` names.
 
-    202 when something was accepted, with its true state; 200 when all of it was known already; 4xx with the reason
-    otherwise.
+    Answers 202 when something new was accepted, with its present state, 200 when everything was known already, and 4xx
+    with the reason otherwise.
     """
     env = require_worker_env()
     if len(request.body) > MAX_BODY:
@@ -103,7 +103,7 @@ async def _create(request: HttpRequest) -> JsonResponse:
     except NoSkillFound as error:
         return _error(error, 422)
     except VskillError as error:
-        # What is left is the registry's own trouble, an entry that cannot be read, say.
+        # All other errors are the registry's own: an entry that cannot be read, for example.
         logger.error("a submission by API failed: %s", error)
         return _error(error, 503)
     return _answer(env, discovery.commit_sha, answers)
@@ -116,7 +116,7 @@ def _answer(env: WorkerEnv, commit_sha: str, answers: list[Accepted]) -> JsonRes
     if len(items) == 1:
         body |= items[0]
     else:
-        # A client that knows one submission a call follows the first that was accepted.
+        # For a client that expects one submission from a call: the first that was accepted.
         created = [item for item in items if item["outcome"] == Outcome.CREATED]
         body |= {key: (created or items)[0].get(key) for key in ("id", "state", "statusUrl")}
     if Outcome.CREATED in outcomes:

@@ -125,8 +125,8 @@ class QueueMessage(models.Model):
 
     A message that is done is deleted. ``subject`` is the id of what it is about; there is one unparked message for each
     kind and subject. ``errors`` counts attempts that ended with an error, ``crashes`` those whose lease ended without a
-    settlement. Messages are received in the order of ``due_at``: when they became available, less what their priority is
-    worth.
+    settlement. Messages are received in the order of ``due_at``: the time at which they became available, less what
+    their priority is worth.
     """
 
     environment = models.CharField(max_length=64)

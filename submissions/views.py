@@ -1,4 +1,4 @@
-"""The pages of the submissions: submit, follow one, and the public queue."""
+"""The pages of submissions: submit, follow one, and the public queue."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ MAX_PICKED = 200
 
 @require_http_methods(["GET", "HEAD", "POST"])
 async def submit(request: HttpRequest) -> HttpResponse:
-    """Ask for an address, list the skills it holds, and submit those that are picked."""
+    """Ask for the address of a repository, list its skills, and submit those that are picked."""
     env = require_worker_env()
     if request.method != "POST":
         url = request.GET.get("repository_url", "")
@@ -88,7 +88,7 @@ def _found(env: WorkerEnv, discovery: Discovery) -> list[dict[str, Any]]:
     identities = {skill_identity(discovery.repo_url, skill.path): skill for skill in discovery.skills}
     entries = SubmissionEntry.objects.using(env.database)
     rows = entries.live().filter(namespace=env.name, identity__in=list(identities), state__in=sorted(State))
-    # A skill may have been submitted any number of times: the newest alone is read.
+    # A skill may have been submitted any number of times; only the newest submission is read.
     ids = rows.order_by().values("identity").annotate(newest=Max("id")).values_list("newest", flat=True)
     newest = {entry.identity: entry for entry in entries.filter(pk__in=list(ids))}
     shown = shown_slugs(env, newest.values())
@@ -153,7 +153,7 @@ def _refusal(answer: Accepted) -> str:
 
 @require_safe
 async def submission(request: HttpRequest, submission_id: str) -> HttpResponse:
-    """Show where one submission stands; ``?fragment=1`` gives the part that renews itself."""
+    """Show the state of one submission; ``?fragment=1`` returns the part of the page that refreshes itself."""
     env = require_worker_env()
     try:
         found = await get_submission(env, submission_id)
@@ -168,8 +168,10 @@ async def submission(request: HttpRequest, submission_id: str) -> HttpResponse:
 
 @require_safe
 async def queue(request: HttpRequest) -> HttpResponse:
-    """Show what waits and how much was decided; ``?repository=`` shows one repository, ``?fragment=1`` the part that
-    renews itself."""
+    """Show what waits and what was decided.
+
+    ``?repository=`` shows one repository, ``?fragment=1`` returns the part of the page that refreshes itself.
+    """
     env = require_worker_env()
     repository = request.GET.get("repository", "")
     states, entries, decided = await readers.run(_queue_rows, env, repository)

@@ -46,8 +46,8 @@ class Submission:
 class StuckSubmission:
     """A submission that has not moved for longer than the threshold.
 
-    ``updated_at`` is when it last moved, ``stuck_for`` how long ago that was by the database's clock, and ``version`` the
-    one that a write must name.
+    ``updated_at`` is when it last moved, ``stuck_for`` how long ago that was by the database's clock, and ``version``
+    the one that a write must name.
     """
 
     id: str
