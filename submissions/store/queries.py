@@ -103,8 +103,8 @@ async def get_stuck_submissions(
     """Find the submissions in one of ``states`` that have not moved for ``older_than`` or longer.
 
     ``now`` is the present by default, by the database's clock. ``using="scan"`` reads every ``sub:*`` entry, while
-    ``"index"`` asks the partial index and reads the candidates. Both read concurrently, a read that fails is counted and raises
-    nothing, and both find the same submissions. A malformed entry is counted by the scan alone, because it is in no
+    ``"index"`` asks the partial index and reads the candidates. Both read concurrently and find the same submissions; a
+    read that fails is counted and raises nothing. A malformed entry is counted by the scan alone, because it is in no
     index.
     """
     namespace = submission_namespace(env)

@@ -50,17 +50,21 @@ class Command(EnvironmentCommand):
         with self.connections_given_back():
             try:
                 self._demo = async_to_sync(build_demo_repository)(demo_path(Path(settings.DATA_DIR)))
-                told = [self.run_in(env, options) for env in self.selected_environments(options)]
+                reports = [self.run_in(env, options) for env in self.selected_environments(options)]
             except VskillError as error:
                 raise CommandError(str(error)) from error
         if options["as_json"]:
-            self.stdout.write(json.dumps({"environments": told}))
+            self.stdout.write(json.dumps({"environments": reports}))
 
     _demo: DemoRepository
 
     async def work(self, env: WorkerEnv, options: Mapping[str, Any]) -> dict[str, Any]:
         """Submit the demo in one environment and return what became of it."""
-        told: dict[str, Any] = {"environment": env.name, "repoUrl": self._demo.url, "commitSha": self._demo.commit_sha}
+        report: dict[str, Any] = {
+            "environment": env.name,
+            "repoUrl": self._demo.url,
+            "commitSha": self._demo.commit_sha,
+        }
         try:
             discovery = await discover(env, self._demo.url)
         except InvalidRepositoryURL as error:
@@ -68,15 +72,15 @@ class Command(EnvironmentCommand):
                 raise
             if not options["as_json"]:
                 self.stdout.write(f"Demo: left out of {env.name!r}, which does not accept {self._demo.url}: {error}")
-            return {**told, "leftOut": str(error), "skills": []}
+            return {**report, "leftOut": str(error), "skills": []}
         ended = await readers.run(_ended, env, discovery)
         paths = [skill.path for skill in discovery.skills if skill.path not in ended]
         answers = await accept(env, discovery, paths, source="demo", actor="load_demo")
-        skills = [_told(env, skill, "ended", ended[skill.path]) for skill in discovery.skills if skill.path in ended]
-        skills += [_told(env, one.skill, one.outcome, one.submission, one.reason) for one in answers]
+        skills = [_as_json(env, skill, "ended", ended[skill.path]) for skill in discovery.skills if skill.path in ended]
+        skills += [_as_json(env, one.skill, one.outcome, one.submission, one.reason) for one in answers]
         if not options["as_json"]:
             self._print(env, skills)
-        return {**told, "leftOut": None, "skills": skills}
+        return {**report, "leftOut": None, "skills": skills}
 
     def _print(self, env: WorkerEnv, skills: list[dict[str, Any]]) -> None:
         counts = Counter(str(skill["outcome"]).replace("_", " ") for skill in skills)
@@ -104,7 +108,7 @@ def _ended(env: WorkerEnv, discovery: Discovery) -> dict[str, Submission]:
     return ended
 
 
-def _told(
+def _as_json(
     env: WorkerEnv, skill: DiscoveredSkill, outcome: str, submission: Submission | None, reason: str = ""
 ) -> dict[str, Any]:
     return {

@@ -115,14 +115,16 @@ class Command(EnvironmentCommand):
                 line = f"{stuck.id}  {stuck.state}  {minutes:.1f} min  {stuck.skill_name or stuck.repo_url}  {result}"
                 self.stdout.write(f"{line}: {reason}" if reason else line)
         ends = {result: report.count(result) for result in Result}
-        told = [f"{count} {result.replace('_', ' ')}" for result, count in ends.items() if count]
+        ends_in_words = [f"{count} {result.replace('_', ' ')}" for result, count in ends.items() if count]
         counts = report.counts
         for name in ("missing", "malformed", "unreadable", "timed_out"):
             if count := getattr(counts, name):
-                told.append(f"{count} {name.replace('_', ' ')}")
+                ends_in_words.append(f"{count} {name.replace('_', ' ')}")
         if report.left:
-            told.append(f"{report.left} left for the next run")
-        if told or options["verbosity"]:
-            self.stdout.write(f"{report.environment}: {', '.join(told) or 'nothing is stuck'} ({counts.read} read)")
+            ends_in_words.append(f"{report.left} left for the next run")
+        if ends_in_words or options["verbosity"]:
+            self.stdout.write(
+                f"{report.environment}: {', '.join(ends_in_words) or 'nothing is stuck'} ({counts.read} read)"
+            )
         for key in report.unreadable[:10]:
             self.stderr.write(f"could not be read, left as it is: {key}")

@@ -51,6 +51,6 @@ class Command(EnvironmentCommand):
             mark = "mended" if problem.repaired else "LEFT" if options["repair"] else "found"
             self.stdout.write(f"{env.name}: {mark}: {problem.kind} {problem.subject}: {problem.detail}")
         found, left = len(report.problems), len(report.left)
-        told = f"{found} found, {found - left} mended, {left} left" if found else "nothing is wrong"
-        self.stdout.write(f"{env.name}: {told} ({report.read} entries read)")
+        summary = f"{found} found, {found - left} mended, {left} left" if found else "nothing is wrong"
+        self.stdout.write(f"{env.name}: {summary} ({report.read} entries read)")
         return report
