@@ -39,11 +39,10 @@ class FrontmatterError(Exception):
 
 @dataclass(frozen=True)
 class SkillDocument:
-    """A SKILL.md taken apart: ``text`` without byte-order mark and with LF line ends, its map, what follows it."""
+    """A SKILL.md: ``text`` without byte-order mark and with LF line ends, and the map of its frontmatter."""
 
     text: str
     fields: dict[str, Value]
-    body: str
 
 
 def problem(rule: str, title: str, *, file: str, line: int | None = None, excerpt: str = "", advice: str) -> Finding:
@@ -101,7 +100,7 @@ def decode_skill_md(data: bytes, *, file: str) -> str:
 
 
 def parse_skill_md(text: str, *, file: str, max_bytes: int) -> SkillDocument:
-    """Split ``text`` into frontmatter and body and read the frontmatter; raises FrontmatterError."""
+    """Read the frontmatter at the beginning of ``text``; raises FrontmatterError."""
     lines = text.split("\n")
     if not _FENCE.fullmatch(lines[0]):
         raise FrontmatterError(
@@ -146,7 +145,7 @@ def parse_skill_md(text: str, *, file: str, max_bytes: int) -> SkillDocument:
                 advice="Move text from the frontmatter into the body.",
             )
         )
-    return SkillDocument(text, _Reader(source, file).read(), "\n".join(lines[end + 1 :]).strip("\n"))
+    return SkillDocument(text, _Reader(source, file).read())
 
 
 def _bracket_depth(source: str) -> int:

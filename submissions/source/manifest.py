@@ -17,7 +17,6 @@ MAX_COMPATIBILITY = 500
 MAX_SHORT_TEXT = 200
 _ASCII_NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _VERSION = re.compile(r"v?\d{1,9}(?:\.\d{1,9}){0,2}(?:[-+.][0-9A-Za-z.+-]{1,60})?")
-_TOOL = re.compile(r"[^\s,()]+(?:\([^()]*\))?")
 _KNOWN_FIELDS = frozenset({"name", "description", "license", "compatibility", "metadata", "allowed-tools"})
 
 
@@ -31,7 +30,6 @@ class Manifest:
     compatibility: str = ""
     metadata: dict[str, str] = field(default_factory=dict)
     version: str = ""
-    allowed_tools: tuple[str, ...] = ()
     findings: list[Finding] = field(default_factory=list)
 
 
@@ -44,7 +42,6 @@ def read_manifest(fields: Mapping[str, Value], *, folder: str, file: str) -> Man
     manifest.license = _text(fields, "license", MAX_SHORT_TEXT, file, found)
     manifest.compatibility = _text(fields, "compatibility", MAX_COMPATIBILITY, file, found)
     manifest.metadata = _metadata(fields, file, found)
-    manifest.allowed_tools = _tools(fields)
     manifest.version = _version(fields, manifest.metadata, file, found)
     unknown = sorted(fields.keys() - _KNOWN_FIELDS)
     if unknown:
@@ -148,13 +145,6 @@ def _metadata(fields: Mapping[str, Value], file: str, found: list[Finding]) -> d
             lint("metadata", "The field metadata holds lists or maps", file, "Every value of it should be a text.")
         )
     return {key: item if isinstance(item, str) else json.dumps(item, ensure_ascii=False) for key, item in value.items()}
-
-
-def _tools(fields: Mapping[str, Value]) -> tuple[str, ...]:
-    value = fields.get("allowed-tools", "")
-    if isinstance(value, list):
-        value = " ".join(item for item in value if isinstance(item, str))
-    return tuple(dict.fromkeys(_TOOL.findall(value))) if isinstance(value, str) else ()
 
 
 def _version(fields: Mapping[str, Value], metadata: Mapping[str, str], file: str, found: list[Finding]) -> str:

@@ -66,8 +66,8 @@ class PackageFile:
 class SkillPackage:
     """A valid skill, written to ``root``; ``findings`` are notes about its format that do not stop it.
 
-    ``skill_md`` has no byte-order mark and LF line ends; ``body`` is what follows the frontmatter. ``content_hash`` is
-    the one of ``hash_files``. ``capabilities`` are those that the kinds of its files show.
+    ``skill_md`` has no byte-order mark and LF line ends. ``content_hash`` is that of ``hash_files``. ``capabilities``
+    are those that the kinds of its files show.
     """
 
     path: str
@@ -80,9 +80,7 @@ class SkillPackage:
     compatibility: str
     metadata: dict[str, str]
     version: str
-    allowed_tools: tuple[str, ...]
     skill_md: str
-    body: str
     findings: tuple[Finding, ...] = ()
     capabilities: tuple[str, ...] = ()
 
@@ -164,9 +162,7 @@ async def read_package(
         compatibility=manifest.compatibility,
         metadata=manifest.metadata,
         version=manifest.version,
-        allowed_tools=manifest.allowed_tools,
         skill_md=document.text,
-        body=document.body,
         findings=strongest_first(findings),
         capabilities=capabilities_of(heads),
     )

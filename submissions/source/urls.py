@@ -58,11 +58,6 @@ class RepositoryURL:
     ref: str = ""
     path: str = ""
 
-    @property
-    def is_file(self) -> bool:
-        """Tell whether the repository lies on this machine."""
-        return self.url.startswith("file://")
-
 
 def normalise_repository_url(text: str, policy: SourcePolicy) -> RepositoryURL:
     """Return the repository that ``text`` names: an https or file address, or ``owner/repo`` for GitHub.

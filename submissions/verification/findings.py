@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -72,15 +71,6 @@ class Finding:
         for name in ("file", "title", "why", "advice"):
             object.__setattr__(self, name, visible(getattr(self, name)))
 
-    @property
-    def fingerprint(self) -> str:
-        """Return 32 hex digits that stay the same when the finding only moves to another line.
-
-        A waiver is remembered by this value, together with the identity of the skill.
-        """
-        parts = (self.engine, self.rule_id, self.file, " ".join(self.excerpt.split()))
-        return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
-
     def as_json(self) -> dict[str, Any]:
         """Return plain values that ``json.dumps`` accepts; ``from_json`` reads them back."""
         return {
@@ -94,7 +84,6 @@ class Finding:
             "why": self.why,
             "advice": self.advice,
             "engine": self.engine,
-            "fingerprint": self.fingerprint,
         }
 
     @classmethod

@@ -18,7 +18,7 @@ _RULES = "2"
 
 
 class Verdict(StrEnum):
-    """What happens to a package; see ``Verdict.holds`` for the ones that wait for a person.
+    """What happens to a package.
 
     ``format``: its author must change something, nobody is accused. ``refused``: known bad content. ``held_high`` and
     ``held``: a person must look. ``notes`` and ``clear``: it may be published. ``inconclusive``: not scanned.
@@ -31,16 +31,6 @@ class Verdict(StrEnum):
     NOTES = "notes"
     CLEAR = "clear"
     INCONCLUSIVE = "inconclusive"
-
-    @property
-    def holds(self) -> bool:
-        """Tell whether a person must look before anything else happens."""
-        return self in {Verdict.HELD_HIGH, Verdict.HELD, Verdict.INCONCLUSIVE}
-
-    @property
-    def publishes(self) -> bool:
-        """Tell whether the package may be published."""
-        return self in {Verdict.NOTES, Verdict.CLEAR}
 
 
 @dataclass(frozen=True)

@@ -11,18 +11,13 @@ from submissions.verification.errors import UnknownEngine
 _ENGINES: dict[str, type[Engine]] = {SkillTotal.name: SkillTotal}
 
 
-def engine_names() -> tuple[str, ...]:
-    """Return the names that ``get_engines`` knows, sorted."""
-    return tuple(sorted(_ENGINES))
-
-
 def get_engines(names: Iterable[str]) -> list[Engine]:
     """Return one engine a name, in the order given, each name once; raises UnknownEngine."""
     engines: list[Engine] = []
     for name in dict.fromkeys(names):
         if name not in _ENGINES:
             raise UnknownEngine(
-                f"There is no verification engine called {name!r}. Known ones: {', '.join(engine_names())}."
+                f"There is no verification engine called {name!r}. Known ones: {', '.join(sorted(_ENGINES))}."
             )
         engines.append(_ENGINES[name]())
     return engines

@@ -77,12 +77,11 @@ class EngineResult:
 class Engine(ABC):
     """One scanner. It never runs in our process: it names a program, and reads what that program printed.
 
-    ``tier`` says in which state of a submission it runs, 1 or 2. ``adapter`` is raised with every change of how the
-    scanner is called or its answer is read, so that results from before do not count any more.
+    ``adapter`` is raised with every change of how the scanner is called or its answer is read, so that results from
+    before do not count any more.
     """
 
     name: ClassVar[str]
-    tier: ClassVar[int] = 1
     adapter: ClassVar[int] = 1
 
     @property

@@ -30,10 +30,9 @@ _MILDER = {"ST-SKILL-CAP-MISMATCH": Severity.MEDIUM}
 
 
 class SkillTotal(Engine):
-    """The first engine: tier 1, about 0.1 s a skill."""
+    """The first engine: about 0.1 s a skill."""
 
     name = "skilltotal"
-    tier = 1
 
     @property
     def version(self) -> str:

@@ -176,7 +176,7 @@ async def test_no_engine_goes_on_in_a_folder_that_another_one_s_failure_gives_up
 ) -> None:
     submission = await writers.run(make_submission, env, State.TIER1_SCANNING)
     run = Run(env, submission, tmp_path, last_attempt=False, slots=None)
-    package = SkillPackage("", tmp_path, (), "0" * 64, "one", "One.", "", "", {}, "", (), "", "")
+    package = SkillPackage("", tmp_path, (), "0" * 64, "one", "One.", "", "", {}, "", "")
     before = asyncio.all_tasks()
     with pytest.raises(RuntimeError, match="mistake of ours"):
         await run.check(package, [_Patient(), _Broken()])

@@ -79,9 +79,7 @@ async def test_every_field_of_the_frontmatter_is_read_as_text(tmp_path: Path, fe
     assert (package.license, package.compatibility) == ("Apache-2.0", "Needs Python 3.11")
     assert package.metadata == {"version": "1.10", "author": "Acme", "tags": '["a", "b"]'}
     assert package.version == "1.10"
-    assert package.allowed_tools == ("Bash(git add:*)", "Read", "Write")
     assert package.skill_md == FULL
-    assert package.body == "# PDF forms\n\n---\nBody."
 
 
 async def test_departures_from_the_specification_that_harm_nobody_are_notes(tmp_path: Path, fetch: Fetch) -> None:

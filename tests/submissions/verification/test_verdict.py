@@ -160,12 +160,3 @@ def test_the_policy_hash_changes_with_the_policy_alone() -> None:
     assert VerdictPolicy().policy_hash == VerdictPolicy().policy_hash == decide([], [], POLICY).policy_hash
     assert len({VerdictPolicy().policy_hash, VerdictPolicy(engines=()).policy_hash}) == 2
     assert VerdictPolicy(strong_findings=3).policy_hash != VerdictPolicy().policy_hash
-
-
-def test_a_verdict_says_what_it_leads_to() -> None:
-    assert {verdict for verdict in Verdict if verdict.holds} == {
-        Verdict.HELD,
-        Verdict.HELD_HIGH,
-        Verdict.INCONCLUSIVE,
-    }
-    assert {verdict for verdict in Verdict if verdict.publishes} == {Verdict.NOTES, Verdict.CLEAR}
