@@ -10,7 +10,6 @@ import re
 from collections.abc import AsyncIterator, Iterable, Iterator
 from pathlib import Path
 
-from submissions.sandbox.child_processes import ChildLimits
 from submissions.sandbox.tree_entries import TreeEntry, below, collisions, odd_name
 from submissions.source.errors import FetchFailed, RepositoryTooLarge, UnsafeTree
 from submissions.source.git import Snapshot
@@ -34,13 +33,7 @@ async def read_blobs(snapshot: Snapshot, entries: Iterable[TreeEntry]) -> AsyncI
             "cat-file",
             "--batch",
             stdin="".join(f"{entry.oid}\n" for entry in batch).encode("ascii"),
-            limits=ChildLimits(
-                seconds=snapshot.limits.seconds,
-                output_bytes=expected + 128 * len(batch),
-                address_space=snapshot.limits.memory_bytes,
-                cpu_seconds=int(snapshot.limits.seconds) + 1,
-                file_bytes=snapshot.limits.pack_bytes,
-            ),
+            limits=snapshot.limits.for_child(expected + 128 * len(batch)),
         )
         position = 0
         for entry in batch:

@@ -16,7 +16,8 @@ from asgiref.sync import sync_to_async
 from django.conf import settings
 
 from submissions.source.errors import FetchTimedOut
-from submissions.source.git import FetchLimits, Snapshot, fetch_snapshot
+from submissions.source.git import Snapshot, fetch_snapshot
+from submissions.source.git_process import FetchLimits
 from submissions.source.urls import RepositoryURL, SourcePolicy, normalise_repository_url
 from vskill.environments import WorkerEnv
 from vskill.work_limits import place

@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
-from submissions.sandbox.child_processes import ChildLimits, ChildOutcome, ChildResult
+from submissions.sandbox.child_processes import ChildOutcome
 from submissions.sandbox.tree_entries import TreeEntry
 from submissions.source.errors import (
     CommitNotAvailable,
     FetchFailed,
-    FetchTimedOut,
     HostNotAllowed,
     RepositoryEmpty,
     RepositoryMoved,
@@ -22,8 +21,8 @@ from submissions.source.errors import (
     RepositoryTooLarge,
     SourceError,
 )
-from submissions.source.git_errors import explain_failure
-from submissions.source.git_process import GitSandbox, fetch_configuration, open_sandbox
+from submissions.source.git_errors import fetch_error, fetch_timed_out, first_useful_line
+from submissions.source.git_process import FetchLimits, GitSandbox, fetch_configuration, open_sandbox
 from submissions.source.hosts import normalise_host, resolve_public
 from submissions.source.local import own_git_directory
 from submissions.source.urls import RepositoryURL, SourcePolicy, resolve_below
@@ -31,20 +30,6 @@ from submissions.source.urls import RepositoryURL, SourcePolicy, resolve_below
 _HEAD = "refs/vskill/head"
 _SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _MIB = 1024 * 1024
-
-
-@dataclass(frozen=True)
-class FetchLimits:
-    """How much one fetch may take: wall-clock seconds, bytes on disk, entries and their unpacked bytes.
-
-    ``memory_bytes`` bounds the address space of every git process.
-    """
-
-    seconds: float = 60
-    pack_bytes: int = 100 * _MIB
-    files: int = 5000
-    tree_bytes: int = 200 * _MIB
-    memory_bytes: int = 1024 * _MIB
 
 
 @dataclass(frozen=True)
@@ -85,7 +70,7 @@ async def fetch_snapshot(
             sha = await _resolve_commit(sandbox, limits, commit_sha)
             entries = await _list_tree(sandbox, sha, limits)
     except TimeoutError:
-        raise _timed_out(repository, limits) from None
+        raise fetch_timed_out(repository.host, limits) from None
     return Snapshot(sha, sandbox.git_dir, entries, sandbox, limits)
 
 
@@ -111,12 +96,12 @@ async def _fetch(
             "--",
             url,
             f"+{wanted}:{_HEAD}",
-            limits=_child_limits(limits),
+            limits=limits.for_child(),
             transport=urlsplit(url).scheme,
         )
         if result.ok:
             return sandbox
-        error = _error_of(result, repository, limits, pinned=commit_sha is not None)
+        error = fetch_error(result, repository.host, limits, pinned=commit_sha is not None)
         # Some hosts know a repository only with `.git` at its end, some only without; the canonical address has
         # lost it, so the other spelling is tried before the failure counts.
         if not isinstance(error, RepositoryNotFound | RepositoryMoved):
@@ -171,7 +156,7 @@ async def _configuration(url: str, policy: SourcePolicy, limits: FetchLimits) ->
 
 async def _resolve_commit(sandbox: GitSandbox, limits: FetchLimits, commit_sha: str | None) -> str:
     result = await sandbox.run(
-        "rev-parse", "--verify", "--quiet", "--end-of-options", f"{_HEAD}^{{commit}}", limits=_child_limits(limits)
+        "rev-parse", "--verify", "--quiet", "--end-of-options", f"{_HEAD}^{{commit}}", limits=limits.for_child()
     )
     sha = result.stdout.decode("ascii", "replace").strip()
     if not result.ok or not _SHA.fullmatch(sha):
@@ -193,12 +178,12 @@ async def _list_tree(sandbox: GitSandbox, sha: str, limits: FetchLimits) -> tupl
         "--full-tree",
         sha,
         # A tree can name itself many times over, so that a few kilobytes list billions of files.
-        limits=_child_limits(limits, output_bytes=limits.files * 1024 + 4096),
+        limits=limits.for_child(limits.files * 1024 + 4096),
     )
     if result.outcome is ChildOutcome.FLOODED:
         raise too_many
     if not result.ok:
-        raise FetchFailed(f"The list of files could not be read: {explain_failure(result).summary}.")
+        raise FetchFailed(f"The list of files could not be read: {first_useful_line(result.stderr)}.")
     lines = result.stdout.split(b"\0")[:-1]
     if len(lines) > limits.files:
         raise too_many
@@ -215,32 +200,3 @@ def _parse_entry(line: bytes) -> TreeEntry:
     description, _, path = line.partition(b"\t")
     mode, _kind, oid, size = description.decode("ascii").split()
     return TreeEntry(path.decode("utf-8", "surrogateescape"), mode, None if size == "-" else int(size), oid)
-
-
-def _child_limits(limits: FetchLimits, output_bytes: int = 64 * 1024) -> ChildLimits:
-    return ChildLimits(
-        seconds=limits.seconds,
-        output_bytes=output_bytes,
-        address_space=limits.memory_bytes,
-        cpu_seconds=int(limits.seconds) + 1,
-        file_bytes=limits.pack_bytes,
-    )
-
-
-def _timed_out(repository: RepositoryURL, limits: FetchLimits) -> FetchTimedOut:
-    where = repository.host or "this machine"
-    return FetchTimedOut(f"Fetching from {where} took longer than {limits.seconds:g} seconds and was stopped.")
-
-
-def _error_of(result: ChildResult, repository: RepositoryURL, limits: FetchLimits, *, pinned: bool) -> SourceError:
-    if result.outcome is ChildOutcome.TIMED_OUT:
-        return _timed_out(repository, limits)
-    failure = explain_failure(result)
-    if failure.error is RepositoryTooLarge:
-        return RepositoryTooLarge(
-            f"The repository is larger than {limits.pack_bytes // _MIB:,} MiB, or needs too much memory to unpack. "
-            "Put the skills into a smaller repository."
-        )
-    if failure.error is RepositoryEmpty and pinned:
-        return CommitNotAvailable("The host can no longer give the pinned commit. Submit the repository again.")
-    return failure.error(failure.sentence)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import signal
-from dataclasses import dataclass
 
 from submissions.sandbox.child_processes import ChildOutcome, ChildResult
 from submissions.source.errors import (
@@ -17,13 +16,19 @@ from submissions.source.errors import (
     RepositoryTooLarge,
     SourceError,
 )
+from submissions.source.git_process import FetchLimits
 from vskill.hidden_characters import visible
+
+_MIB = 1024 * 1024
 
 _MISSING = "There is no such repository, or it is private: only public ones can be fetched. Check the address."
 _MOVED = "The host answers with a redirect: the repository was renamed or moved. Submit its new address."
 _EMPTY = "The repository has no such branch, tag or commit, or nothing was committed to it yet."
 _GONE = "The host can no longer give the pinned commit. Submit the repository again."
-_LARGE = "The repository is too large."
+_LARGE = (
+    "The repository is larger than {megabytes:,} MiB, or needs too much memory to unpack. "
+    "Put the skills into a smaller repository."
+)
 _SLOW = "The host sent almost nothing for 20 seconds, so the fetch was stopped. Try again later."
 _TLS = "The certificate of the host could not be verified, so nothing was fetched."
 
@@ -46,29 +51,43 @@ _KNOWN: tuple[tuple[str, type[SourceError], str], ...] = (
 )
 
 
-@dataclass(frozen=True)
-class Failure:
-    """What went wrong: the error to raise, its sentence, and git's own words made safe to show."""
+def fetch_error(result: ChildResult, host: str, limits: FetchLimits, *, pinned: bool) -> SourceError:
+    """Return the error of a ``git fetch`` that failed, read from its standard error and the way it ended.
 
-    error: type[SourceError]
-    sentence: str
-    summary: str
+    ``host`` is '' for a repository on this machine. ``limits`` are those of the fetch. ``pinned`` says that it asked
+    for one commit by its id.
+    """
+    if result.outcome is ChildOutcome.TIMED_OUT:
+        return fetch_timed_out(host, limits)
+    error, sentence = _explain(result)
+    if error is RepositoryTooLarge:
+        return RepositoryTooLarge(_LARGE.format(megabytes=limits.pack_bytes // _MIB))
+    if error is RepositoryEmpty and pinned:
+        return CommitNotAvailable(_GONE)
+    return error(sentence)
 
 
-def explain_failure(result: ChildResult) -> Failure:
-    """Return why a git command failed, read from its standard error and the way it ended."""
-    summary = _first_useful_line(result.stderr)
+def fetch_timed_out(host: str, limits: FetchLimits) -> FetchTimedOut:
+    """Return the error of a fetch from ``host`` ('' for this machine) that used up its time."""
+    where = host or "this machine"
+    return FetchTimedOut(f"Fetching from {where} took longer than {limits.seconds:g} seconds and was stopped.")
+
+
+def _explain(result: ChildResult) -> tuple[type[SourceError], str]:
     if result.outcome is ChildOutcome.EXITED and result.returncode in {-signal.SIGXCPU, -signal.SIGXFSZ}:
-        return Failure(RepositoryTooLarge, _LARGE, summary)
+        return RepositoryTooLarge, _LARGE
     text = result.stderr.decode("utf-8", "replace").lower()
     for pattern, error, sentence in _KNOWN:
         if re.search(pattern, text):
-            return Failure(error, sentence, summary)
-    return Failure(FetchFailed, f"The repository could not be fetched. git says: {summary}.", summary)
+            return error, sentence
+    return FetchFailed, f"The repository could not be fetched. git says: {first_useful_line(result.stderr)}."
 
 
-def _first_useful_line(stderr: bytes) -> str:
-    """Return the first line that states a cause: without what the other side printed, paths and addresses."""
+def first_useful_line(stderr: bytes) -> str:
+    """Return the first line of git's standard error that states a cause, made safe to show.
+
+    Lines that the host printed are left out; paths and addresses are replaced by words.
+    """
     lines = [line.strip() for line in stderr.decode("utf-8", "replace").splitlines()]
     own = [line for line in lines if line and not line.startswith(("remote:", "hint:", "warning:"))]
     marked = [line for line in own if line.startswith(("fatal:", "error:"))]

@@ -21,6 +21,33 @@ _OLDEST_GIT = (2, 37)
 # Fixed, so that neither the PATH nor the working directory of the server decides which git runs.
 _SEARCH_PATH = "/usr/local/bin:/usr/bin:/bin:/opt/homebrew/bin"
 _CONFIG_NAME = "vskill.gitconfig"
+_MIB = 1024 * 1024
+
+
+@dataclass(frozen=True)
+class FetchLimits:
+    """The budget of one fetch.
+
+    ``seconds`` is wall-clock time for the whole fetch. ``pack_bytes`` bounds what is downloaded. ``files`` and
+    ``tree_bytes`` bound the files of the commit, by number and by unpacked size. ``memory_bytes`` bounds the address
+    space of each git process.
+    """
+
+    seconds: float = 60
+    pack_bytes: int = 100 * _MIB
+    files: int = 5000
+    tree_bytes: int = 200 * _MIB
+    memory_bytes: int = 1024 * _MIB
+
+    def for_child(self, output_bytes: int = 64 * 1024) -> ChildLimits:
+        """Return the limits of one git process that may print ``output_bytes``."""
+        return ChildLimits(
+            seconds=self.seconds,
+            output_bytes=output_bytes,
+            address_space=self.memory_bytes,
+            cpu_seconds=int(self.seconds) + 1,
+            file_bytes=self.pack_bytes,
+        )
 
 
 @dataclass(frozen=True)

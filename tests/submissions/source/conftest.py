@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from submissions.source.git import FetchLimits, Snapshot, fetch_snapshot
+from submissions.source.git import Snapshot, fetch_snapshot
+from submissions.source.git_process import FetchLimits
 from submissions.source.urls import SourcePolicy, normalise_repository_url
 
 Fetch = Callable[..., Awaitable[Snapshot]]

@@ -20,7 +20,8 @@ from submissions.source.errors import (
     SourceError,
     TooManySkills,
 )
-from submissions.source.git import FetchLimits, fetch_snapshot
+from submissions.source.git import fetch_snapshot
+from submissions.source.git_process import FetchLimits
 from submissions.source.packages import FoundSkill, SkillPackage, find_skills, read_package
 from submissions.source.urls import SourcePolicy, normalise_repository_url
 from tests.git_factory import commit_raw_tree, make_repository, skill_md

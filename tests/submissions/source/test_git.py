@@ -22,7 +22,8 @@ from submissions.source.errors import (
     SourceError,
     UnsafeTree,
 )
-from submissions.source.git import FetchLimits, Snapshot, fetch_snapshot
+from submissions.source.git import Snapshot, fetch_snapshot
+from submissions.source.git_process import FetchLimits
 from submissions.source.urls import SourcePolicy, normalise_repository_url
 from tests.git_factory import commit, commit_raw_tree, git, make_repository, skill_md, write_raw_tree
 from tests.submissions.source.conftest import Fetch
