@@ -21,12 +21,12 @@ from submissions.models import SubmissionEntry
 from submissions.sandbox.tree_entries import below, odd_name
 from submissions.source.fetching import fetch, repository_url, scratch_folder
 from submissions.source.git import Snapshot
-from submissions.source.packages import FoundSkill, find_skills
 from submissions.source.urls import RepositoryURL
 from submissions.states import ACTIVE_STATES, LIVE_STATES, State
 from submissions.store.queries import read_submission
 from submissions.store.records import Submission
 from submissions.store.transitions import create_submission, repeat, transition
+from submissions.verification.packages import FoundSkill, find_skills
 from vskill.environments import WorkerEnv
 from vskill.errors import VskillError
 from vskill.hidden_characters import visible

@@ -14,15 +14,16 @@ from marketplace.errors import PublicationBlocked
 from marketplace.skills.blocklist import Block, BlockKind, is_blocked
 from submissions.pipeline.publish import publish_package
 from submissions.pipeline.run import Run
-from submissions.source.errors import InvalidPackage, SourceError
+from submissions.source.errors import SourceError
 from submissions.source.fetching import repository_url, scratch_folder
-from submissions.source.packages import SkillPackage
 from submissions.states import State
 from submissions.store.evidence import Evidence, all_evidence
 from submissions.store.queries import get_submission
 from submissions.store.records import Submission
 from submissions.verification.engines import get_engines
 from submissions.verification.engines.base import Engine
+from submissions.verification.errors import InvalidPackage
+from submissions.verification.packages import SkillPackage
 from submissions.verification.verdict import Verdict
 from vskill.errors import VskillError
 from vskill.kv.errors import VersionConflict

@@ -6,11 +6,11 @@ from django.db import transaction
 
 from marketplace.catalog import Publication, PublishedFile, prepare_publication, publish_skill
 from submissions.pipeline.run import ACTOR, Run
-from submissions.source.packages import SkillPackage
 from submissions.states import State
 from submissions.store.evidence import Evidence, findings_of
 from submissions.store.records import Submission
 from submissions.store.transitions import transition
+from submissions.verification.packages import SkillPackage
 
 
 def _summary(submission: Submission, summary: str) -> str:

@@ -11,7 +11,6 @@ from typing import Any, Final
 
 from submissions.source.errors import CommitNotAvailable
 from submissions.source.fetching import fetch, repository_url
-from submissions.source.packages import SkillPackage, read_package
 from submissions.states import State
 from submissions.store.batched_transitions import move
 from submissions.store.evidence import STRUCTURE, Evidence, read_evidence, write_evidence
@@ -20,6 +19,7 @@ from submissions.store.transitions import Step
 from submissions.verification import structure
 from submissions.verification.engines.base import Engine, EngineResult, EngineStatus
 from submissions.verification.findings import Finding
+from submissions.verification.packages import SkillPackage, read_package
 from submissions.verification.runner import run_engine
 from submissions.verification.verdict import Decision, VerdictPolicy, decide
 from vskill.environments import WorkerEnv

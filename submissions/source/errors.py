@@ -1,4 +1,4 @@
-"""Errors of fetching and reading a skill repository.
+"""Errors of fetching a repository.
 
 SourceError
 ├── InvalidRepositoryURL   the text names no repository that we may fetch
@@ -8,24 +8,19 @@ SourceError
 ├── RepositoryMoved        the host answers with a redirect
 ├── CommitNotAvailable     the pinned commit can no longer be had
 ├── RepositoryTooLarge     over one of the limits
-├── TooManySkills          more skill folders than one submission may hold
 ├── FetchTimedOut          the time limit passed            (transient)
 ├── FetchFailed            anything else that git reports   (transient)
 ├── GitUnavailable         git itself is missing or too old (transient)
 ├── UnsafeTree             a file that must not be written was asked for
-└── InvalidPackage         the folder is not a valid skill; ``findings`` says why
+├── TooManySkills          more skill folders than may be listed       (verification/errors.py)
+└── InvalidPackage         the folder is no valid skill                (verification/errors.py)
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from vskill.errors import VskillError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from submissions.verification.findings import Finding
 
 
 class SourceError(VskillError):
@@ -77,12 +72,6 @@ class RepositoryTooLarge(SourceError):
     code = "repository_too_large"
 
 
-class TooManySkills(SourceError):
-    """Raised when a repository holds more skill folders than may be listed."""
-
-    code = "too_many_skills"
-
-
 class FetchTimedOut(SourceError):
     """Raised when a fetch did not end within its time limit."""
 
@@ -108,14 +97,3 @@ class UnsafeTree(SourceError):
     """Raised when a link, a submodule or an odd name would have to be written; nothing was written."""
 
     code = "unsafe_tree"
-
-
-class InvalidPackage(SourceError):
-    """Raised when a folder is no valid skill; ``findings`` holds every problem, not the first one only."""
-
-    code = "invalid_package"
-
-    def __init__(self, message: str, findings: Sequence[Finding]) -> None:
-        """Keep the findings beside the sentence."""
-        super().__init__(message)
-        self.findings: list[Finding] = list(findings)

@@ -59,15 +59,18 @@ _SHELL_SHEBANG = re.compile(rb"#![^\n]*\b(sh|bash|zsh|fish|ksh|dash|pwsh)\b")
 
 
 @dataclass(frozen=True)
-class StructureLimits:
-    """How large a package, and each code file in it, may be."""
+class PackageLimits:
+    """Bounds of one skill, in files and bytes, and of how many ``skills`` a repository may list."""
 
     files: int = 500
     total_bytes: int = 10 * _MIB
     code_file_bytes: int = 512 * 1024
+    skill_md_bytes: int = 256 * 1024
+    frontmatter_bytes: int = 16 * 1024
+    skills: int = 200
 
 
-def check_entries(entries: Iterable[TreeEntry], limits: StructureLimits) -> list[Finding]:
+def check_entries(entries: Iterable[TreeEntry], limits: PackageLimits) -> list[Finding]:
     """Return what is wrong with the listing of a package (paths relative to it), without reading any file."""
     listed = sorted(entries, key=lambda entry: entry.path)
     found: list[Finding] = []
@@ -105,7 +108,7 @@ def check_entries(entries: Iterable[TreeEntry], limits: StructureLimits) -> list
     return _few_of_each(found)
 
 
-def _check_entry(entry: TreeEntry, limits: StructureLimits) -> Iterable[Finding]:
+def _check_entry(entry: TreeEntry, limits: PackageLimits) -> Iterable[Finding]:
     if entry.mode == MODE_LINK:
         yield _format("link", "A symbolic link", file=entry.path, advice="Put a copy of the file in its place.")
     elif entry.mode == MODE_SUBMODULE:

@@ -20,13 +20,13 @@ from submissions.pipeline.process import process_submission
 from submissions.pipeline.run import Run
 from submissions.source import git_process
 from submissions.source.errors import GitUnavailable
-from submissions.source.packages import SkillPackage
 from submissions.states import State
 from submissions.store.evidence import all_evidence
 from submissions.store.queries import get_submission, history
 from submissions.store.records import Submission
 from submissions.store.transitions import touch, transition
 from submissions.verification.engines.base import Engine, EngineResult
+from submissions.verification.packages import SkillPackage
 from tests.git_factory import commit, skill_md
 from tests.submissions.factories import make_submission
 from tests.submissions.front_door import EVIL, repository, skills, submitted_one, worked_off
@@ -176,7 +176,7 @@ async def test_no_engine_goes_on_in_a_folder_that_another_one_s_failure_gives_up
 ) -> None:
     submission = await writers.run(make_submission, env, State.TIER1_SCANNING)
     run = Run(env, submission, tmp_path, last_attempt=False, slots=None)
-    package = SkillPackage("", tmp_path, (), "0" * 64, "one", "One.", "", "", {}, "", "")
+    package = SkillPackage(tmp_path, (), "0" * 64, "one", "One.", "", "", {}, "", "")
     before = asyncio.all_tasks()
     with pytest.raises(RuntimeError, match="mistake of ours"):
         await run.check(package, [_Patient(), _Broken()])

@@ -7,9 +7,9 @@ import pytest
 from marketplace.artifacts.archives import Member, build_tar_gz, build_zip, read_member
 from submissions.sandbox.tree_entries import TreeEntry, collisions, odd_name
 from submissions.verification.findings import FindingKind
-from submissions.verification.structure import StructureLimits, capabilities_of, check_entries, check_files
+from submissions.verification.structure import PackageLimits, capabilities_of, check_entries, check_files
 
-LIMITS = StructureLimits(files=30, total_bytes=1000, code_file_bytes=100)
+LIMITS = PackageLimits(files=30, total_bytes=1000, code_file_bytes=100)
 
 
 def entry(path: str, mode: str = "100644", size: int | None = 10) -> TreeEntry:

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from submissions.source.errors import InvalidPackage
-from submissions.source.packages import PackageFile, PackageLimits, SkillPackage, find_skills, hash_files, read_package
+from submissions.verification.errors import InvalidPackage
 from submissions.verification.findings import Severity
+from submissions.verification.packages import PackageFile, SkillPackage, find_skills, hash_files, read_package
+from submissions.verification.structure import PackageLimits
 from tests.git_factory import git, make_repository, skill_md
 from tests.submissions.source.conftest import Fetch
 

@@ -60,8 +60,16 @@ def problem(rule: str, title: str, *, file: str, line: int | None = None, excerp
     )
 
 
-def decode_skill_md(data: bytes, *, file: str) -> str:
-    """Return the text of a SKILL.md, without byte-order mark and with LF line ends; raises FrontmatterError."""
+def read_skill_md(data: bytes, *, file: str, max_bytes: int) -> SkillDocument:
+    """Read a SKILL.md from its bytes.
+
+    ``file`` is the path that findings show. ``max_bytes`` bounds the frontmatter alone. Raises FrontmatterError for
+    the first thing that cannot be read.
+    """
+    return _parse(_decode(data, file=file), file=file, max_bytes=max_bytes)
+
+
+def _decode(data: bytes, *, file: str) -> str:
     if not data.strip():
         raise FrontmatterError(
             problem("empty", "SKILL.md is empty", file=file, advice="Write a frontmatter and instructions into it.")
@@ -99,8 +107,7 @@ def decode_skill_md(data: bytes, *, file: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def parse_skill_md(text: str, *, file: str, max_bytes: int) -> SkillDocument:
-    """Read the frontmatter at the beginning of ``text``; raises FrontmatterError."""
+def _parse(text: str, *, file: str, max_bytes: int) -> SkillDocument:
     lines = text.split("\n")
     if not _FENCE.fullmatch(lines[0]):
         raise FrontmatterError(

@@ -12,18 +12,17 @@ from pathlib import Path
 import pytest
 
 from submissions.source.errors import (
-    InvalidPackage,
     InvalidRepositoryURL,
     RepositoryEmpty,
     RepositoryNotFound,
     RepositoryTooLarge,
     SourceError,
-    TooManySkills,
 )
 from submissions.source.git import fetch_snapshot
 from submissions.source.git_process import FetchLimits
-from submissions.source.packages import FoundSkill, SkillPackage, find_skills, read_package
 from submissions.source.urls import SourcePolicy, normalise_repository_url
+from submissions.verification.errors import InvalidPackage, TooManySkills
+from submissions.verification.packages import FoundSkill, SkillPackage, find_skills, read_package
 from tests.git_factory import commit_raw_tree, make_repository, skill_md
 
 BOMB = (
@@ -294,14 +293,14 @@ async def test_a_repository_of_too_many_skills(tmp_path: Path) -> None:
 
 
 async def test_two_skills_of_one_name_are_two_skills(tmp_path: Path) -> None:
-    files: Files = {"a/hello-skill/SKILL.md": skill_md(), "b/hello-skill/SKILL.md": skill_md()}
+    files: Files = {"a/hello-skill/SKILL.md": skill_md(), "b/hello-skill/SKILL.md": skill_md("hello-skill", "Second.")}
     outcome = await submit(repository_of(tmp_path, files), tmp_path, path="b/hello-skill")
     assert [(skill.path, skill.name) for skill in outcome.skills] == [
         ("a/hello-skill", "hello-skill"),
         ("b/hello-skill", "hello-skill"),
     ]
     assert outcome.package is not None
-    assert outcome.package.path == "b/hello-skill"
+    assert outcome.package.description == "Second."
 
 
 async def test_a_file_of_one_gibibyte_scaled_down_with_its_limit(tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from submissions.source.frontmatter import Value, problem
 from submissions.verification.findings import Finding, FindingKind, Severity
+from submissions.verification.frontmatter import Value, problem
 
 MAX_NAME = 64
 MAX_DESCRIPTION = 1024

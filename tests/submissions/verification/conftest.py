@@ -1,0 +1,6 @@
+"""A repository on this machine, fetched as in the tests of ``source``."""
+
+from __future__ import annotations
+
+from tests.submissions.source.conftest import fetch as fetch
+from tests.submissions.source.conftest import policy as policy
