@@ -1,4 +1,4 @@
-"""From the policy of an environment to a fetched snapshot in a folder that goes away."""
+"""Fetch repositories under the policy of an environment, into scratch folders that are removed afterwards."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from submissions.source.urls import RepositoryURL, SourcePolicy, normalise_repos
 from vskill.environments import WorkerEnv
 from vskill.work_limits import place
 
-# No run may take this long: what is older was left behind by a process that was killed.
+# Seconds. No run takes this long, so an older folder was left behind by a killed process.
 ABANDONED_AFTER: Final = 3600.0
 
-_slots: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
+_slots_of_loop: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
 
 
 def source_policy(env: WorkerEnv) -> SourcePolicy:
-    """Return where repositories of ``env`` may come from."""
+    """Return the policy that says where repositories of ``env`` may come from."""
     policy = env.policy
     return SourcePolicy(
         file_roots=tuple(Path(root) for root in policy.source_file_roots),
@@ -40,13 +40,13 @@ def source_policy(env: WorkerEnv) -> SourcePolicy:
 
 
 def repository_url(env: WorkerEnv, text: str) -> RepositoryURL:
-    """Return the repository that ``text`` names under the policy of ``env``; raise ``InvalidRepositoryURL``."""
+    """Return the repository that ``text`` names under the policy of ``env``; raises InvalidRepositoryURL."""
     return normalise_repository_url(text, source_policy(env))
 
 
 @asynccontextmanager
 async def scratch_folder() -> AsyncIterator[Path]:
-    """Give an empty folder below the data directory and remove it, with all that was put there, whatever happens."""
+    """Yield an empty folder below the data directory; it is removed with its contents when the block ends."""
     parent = _scratch()
     parent.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(dir=parent))
@@ -61,8 +61,10 @@ def _scratch() -> Path:
 
 
 def remove_abandoned_scratch(older_than: float = ABANDONED_AFTER) -> int:
-    """Remove the scratch folders that killed processes left behind, untouched for ``older_than`` seconds; return how
-    many."""
+    """Remove the scratch folders that have not been modified for ``older_than`` seconds, and return how many.
+
+    They were left behind by killed processes.
+    """
     removed = 0
     for folder in _scratch().glob("*"):
         try:
@@ -75,17 +77,21 @@ def remove_abandoned_scratch(older_than: float = ABANDONED_AFTER) -> int:
     return removed
 
 
+def fetch_slots() -> asyncio.Semaphore:
+    """Return the semaphore that limits the running event loop to ``FETCH_PROCESSES`` concurrent fetches."""
+    loop = asyncio.get_running_loop()
+    slots = _slots_of_loop.get(loop)
+    if slots is None:
+        slots = _slots_of_loop[loop] = asyncio.Semaphore(settings.FETCH_PROCESSES)
+    return slots
+
+
 @asynccontextmanager
 async def _slot(*, patient: bool) -> AsyncIterator[None]:
-    """Hold one of the places for fetches that this process has."""
-    loop = asyncio.get_running_loop()
-    slots = _slots.get(loop)
-    if slots is None:
-        slots = _slots[loop] = asyncio.Semaphore(settings.FETCH_PROCESSES)
     async with AsyncExitStack() as held:
         try:
             async with asyncio.timeout(None if patient else settings.FETCH_SECONDS):
-                await held.enter_async_context(place(slots))
+                await held.enter_async_context(place(fetch_slots()))
         except TimeoutError:
             raise FetchTimedOut(
                 "Many repositories are being fetched at this moment. Please try again in a minute."
@@ -101,12 +107,12 @@ async def fetch(
     commit_sha: str | None = None,
     patient: bool = False,
 ) -> Snapshot:
-    """Fetch the newest commit of ``repository``, or exactly ``commit_sha``, into ``directory`` under the settings'
-    limits.
+    """Fetch the newest commit of ``repository``, or exactly ``commit_sha``, into the empty folder ``directory``.
 
-    A process has ``FETCH_PROCESSES`` fetches under way at once; the others wait. A person who waits for the answer is
-    told after ``FETCH_SECONDS`` that there was no place (``FetchTimedOut``); who is ``patient`` waits for one, because
-    that others were first is no failure of this repository.
+    The policy is that of ``env``, and the fetch itself may take ``FETCH_SECONDS``. It waits for one of the
+    ``fetch_slots`` first. Without ``patient``, for a request that somebody is waiting for, it waits ``FETCH_SECONDS``
+    and then raises FetchTimedOut. With ``patient``, it waits without a limit, because a busy process is no failure of
+    this repository. Raises the other errors of ``fetch_snapshot`` as well.
     """
     async with _slot(patient=patient):
         return await fetch_snapshot(

@@ -87,7 +87,7 @@ async def test_to_wait_until_others_are_done_is_no_error_however_long_it_takes(
     submission = await submitted_one(env, repository(tmp_path, skills("one")))
     places = WatchedPlaces(0)
     if what == "fetch":
-        monkeypatch.setitem(fetching._slots, asyncio.get_running_loop(), places)
+        monkeypatch.setattr(fetching, "fetch_slots", lambda: places)
 
     async def verify(message: Message) -> None:
         await process_submission(message.subject, slots=places)

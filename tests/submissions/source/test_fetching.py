@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,10 +14,11 @@ from django.core.management import call_command
 from pytest_django.fixtures import Settings
 
 from submissions.source import fetching
-from submissions.source.errors import FetchTimedOut, InvalidRepositoryURL
+from submissions.source.errors import FetchFailed, FetchTimedOut, InvalidRepositoryURL
 from submissions.source.fetching import fetch, remove_abandoned_scratch, repository_url, scratch_folder
 from tests.loop_time import WatchedPlaces, let_time_pass
 from tests.submissions.front_door import repository, skills
+from tests.submissions.source.https_host import port_of, silent_host
 from vskill.environments import WorkerEnv
 
 
@@ -36,11 +38,6 @@ def test_a_scratch_folder_goes_away_with_what_is_in_it(tmp_path: Path) -> None:
         async_to_sync(_break_inside)()
 
     assert list((tmp_path / "data" / "work").iterdir()) == []
-
-
-def _begun(tmp_path: Path) -> int:
-    """Count the fetches that have begun: each has made its repository, one that waits has an empty folder."""
-    return sum(any(folder.iterdir()) for folder in tmp_path.glob("fetch-*"))
 
 
 async def test_folders_of_killed_processes_are_removed_and_living_ones_stay(tmp_path: Path) -> None:
@@ -65,25 +62,22 @@ async def test_a_process_fetches_no_more_at_once_than_it_may(
     env: WorkerEnv, settings: Settings, tmp_path: Path
 ) -> None:
     settings.FETCH_PROCESSES = 2
-    url = repository_url(env, repository(tmp_path, skills("one")))
-    under_way: list[int] = []
+    here = replace(env, policy=replace(env.policy, source_private_hosts=("127.0.0.1",)))
+    folders = [tmp_path / f"fetch-{number}" for number in range(6)]
+    with silent_host() as listener:
+        url = repository_url(here, f"https://127.0.0.1:{port_of(listener)}/a/b")
+        for folder in folders:
+            folder.mkdir()
+        fetches = [asyncio.create_task(fetch(here, url, folder)) for folder in folders]
+        for ended in (0, 2, 4):
+            connections = [await asyncio.to_thread(listener.accept) for _ in range(2)]
+            # A fetch begins by making its repository; the folder of one that still waits is empty.
+            assert sum(any(folder.iterdir()) for folder in folders) == ended + 2
+            for connection, _address in connections:
+                connection.close()
+        errors = await asyncio.gather(*fetches, return_exceptions=True)
 
-    async def watched(number: int) -> None:
-        folder = tmp_path / f"fetch-{number}"
-        folder.mkdir()
-        await fetch(env, url, folder)
-
-    async def watch() -> None:
-        while True:
-            under_way.append(_begun(tmp_path) - sum(task.done() for task in tasks))
-            await asyncio.sleep(0)
-
-    tasks = [asyncio.create_task(watched(number)) for number in range(6)]
-    watching = asyncio.create_task(watch())
-    await asyncio.gather(*tasks)
-    watching.cancel()
-
-    assert max(under_way) == 2
+    assert {type(error) for error in errors} == {FetchFailed}
 
 
 async def test_a_fetch_that_finds_no_place_says_so(env: WorkerEnv, settings: Settings, tmp_path: Path) -> None:
@@ -99,7 +93,7 @@ async def test_who_is_patient_gets_a_place_however_long_it_takes(
     env: WorkerEnv, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     places = WatchedPlaces(0)
-    monkeypatch.setitem(fetching._slots, asyncio.get_running_loop(), places)
+    monkeypatch.setattr(fetching, "fetch_slots", lambda: places)
     url = repository_url(env, repository(tmp_path, skills("one")))
     (tmp_path / "fetch").mkdir()
     patient = asyncio.create_task(fetch(env, url, tmp_path / "fetch", patient=True))
