@@ -1,6 +1,6 @@
 """Read the files of a snapshot straight from git's objects.
 
-A working tree is never checked out: attributes, filters, line-ending conversion and links act there, and a hostile
+No working tree is checked out. Attributes, filters, line-ending conversion and links act there, and a hostile
 repository could use any of them.
 """
 
@@ -14,7 +14,7 @@ from submissions.sandbox.tree_entries import TreeEntry, below, collisions, odd_n
 from submissions.source.errors import FetchFailed, RepositoryTooLarge, UnsafeTree
 from submissions.source.git import Snapshot
 
-# How much is held in memory at once.
+# Bounds of one `cat-file` call, whose whole output is held in memory.
 _BATCH_BYTES = 4 * 1024 * 1024
 _BATCH_FILES = 500
 _HEADER = re.compile(rb"[0-9a-f]{40,64} blob (\d+)")
@@ -23,9 +23,9 @@ _DEFAULT_FILES = 500
 
 
 async def read_blobs(snapshot: Snapshot, entries: Iterable[TreeEntry]) -> AsyncIterator[tuple[TreeEntry, bytes]]:
-    """Yield every entry with its bytes, in order; a few megabytes are in memory at any time.
+    """Yield every entry with its bytes, in order, holding a few megabytes in memory at a time.
 
-    The caller has checked the sizes, which stand in the entries. Raises FetchFailed when git cannot read one.
+    A single file is read whole, so check ``entry.size`` first. Raises FetchFailed when git cannot read an entry.
     """
     for batch in _batches(entries):
         expected = sum(entry.size or 0 for entry in batch)
@@ -75,11 +75,11 @@ async def write_tree(
     max_files: int = _DEFAULT_FILES,
     max_bytes: int = _DEFAULT_BYTES,
 ) -> tuple[TreeEntry, ...]:
-    """Write the files below the folder ``prefix`` ('' for all) into the empty folder ``destination``.
+    """Write the files of ``snapshot`` below the folder ``prefix`` ('' for all) into the empty folder ``destination``.
 
-    Files get the mode 0644 or 0755 and their bytes as committed. Everything is checked before the first byte is
-    read: raises UnsafeTree for links, submodules and names that are not good everywhere, RepositoryTooLarge for too
-    much. Returns the entries written, their paths relative to ``prefix``, sorted by the bytes of the path.
+    Files get the mode 0644 or 0755 and their bytes as committed. Returns the entries written, sorted by the bytes of
+    their paths, which are relative to ``prefix``. Before anything is read, raises UnsafeTree for links, submodules and
+    names that are not portable, and RepositoryTooLarge beyond ``max_files`` files or ``max_bytes`` bytes in total.
     """
     entries = tuple(sorted(below(snapshot.entries, prefix), key=lambda entry: entry.path.encode("utf-8", "replace")))
     for entry in entries:
@@ -95,7 +95,7 @@ async def write_tree(
     async for entry, content in read_blobs(snapshot, entries):
         path = destination / entry.path
         path.parent.mkdir(parents=True, exist_ok=True)
-        # "x": nothing that stands there already, a link least of all, is ever written through.
+        # "x" fails on anything that exists, so a link is never written through.
         with path.open("xb") as file:
             file.write(content)
         path.chmod(0o755 if entry.executable else 0o644)

@@ -1,17 +1,17 @@
 """Errors of fetching a repository.
 
 SourceError
-├── InvalidRepositoryURL   the text names no repository that we may fetch
+├── InvalidRepositoryURL   the text names no repository that may be fetched
 ├── HostNotAllowed         the host is not on the public internet
 ├── RepositoryNotFound     missing, or private
 ├── RepositoryEmpty        nothing has been committed
 ├── RepositoryMoved        the host answers with a redirect
-├── CommitNotAvailable     the pinned commit can no longer be had
+├── CommitNotAvailable     the host no longer has the pinned commit
 ├── RepositoryTooLarge     over one of the limits
 ├── FetchTimedOut          the time limit passed            (transient)
-├── FetchFailed            anything else that git reports   (transient)
+├── FetchFailed            any other failure of git         (transient)
 ├── GitUnavailable         git itself is missing or too old (transient)
-├── UnsafeTree             a file that must not be written was asked for
+├── UnsafeTree             a tree with links, submodules or odd names
 ├── TooManySkills          more skill folders than may be listed       (verification/errors.py)
 └── InvalidPackage         the folder is no valid skill                (verification/errors.py)
 """
@@ -24,7 +24,7 @@ from vskill.errors import VskillError
 
 
 class SourceError(VskillError):
-    """Base of the errors of this package; ``transient`` says whether trying again later can help."""
+    """Base of the errors of this package; ``transient`` says whether a later attempt can succeed."""
 
     code = "source_error"
     transient: ClassVar[bool] = False
@@ -37,19 +37,19 @@ class InvalidRepositoryURL(SourceError):
 
 
 class HostNotAllowed(SourceError):
-    """Raised when a host name leads to an address that is not on the public internet; nothing was contacted."""
+    """Raised when a host name resolves to an address off the public internet; nothing was contacted."""
 
     code = "host_not_allowed"
 
 
 class RepositoryNotFound(SourceError):
-    """Raised when the host shows no such repository to strangers."""
+    """Raised when the host shows no such repository to anonymous clients."""
 
     code = "repository_not_found"
 
 
 class RepositoryEmpty(SourceError):
-    """Raised when the repository, or the branch asked for, has no commit."""
+    """Raised when the repository, or the requested branch, has no commit."""
 
     code = "repository_empty"
 
@@ -61,39 +61,39 @@ class RepositoryMoved(SourceError):
 
 
 class CommitNotAvailable(SourceError):
-    """Raised when the host cannot give the pinned commit any more."""
+    """Raised when the host no longer has the pinned commit."""
 
     code = "commit_not_available"
 
 
 class RepositoryTooLarge(SourceError):
-    """Raised when a repository passes a limit of size, number of files or memory."""
+    """Raised when a repository exceeds a limit of size, number of files or memory."""
 
     code = "repository_too_large"
 
 
 class FetchTimedOut(SourceError):
-    """Raised when a fetch did not end within its time limit."""
+    """Raised when a fetch did not finish within its time limit."""
 
     code = "fetch_timed_out"
     transient = True
 
 
 class FetchFailed(SourceError):
-    """Raised for everything else that git reports; carries its first useful line, made safe to show."""
+    """Raised for any other failure of git; the message has git's first useful line, made safe to show."""
 
     code = "fetch_failed"
     transient = True
 
 
 class GitUnavailable(SourceError):
-    """Raised when this machine has no git that is new enough, which is no fault of the repository."""
+    """Raised when this machine has no git, or one that is too old."""
 
     code = "git_unavailable"
     transient = True
 
 
 class UnsafeTree(SourceError):
-    """Raised when a link, a submodule or an odd name would have to be written; nothing was written."""
+    """Raised when a tree holds a link, a submodule or an odd name; nothing was written."""
 
     code = "unsafe_tree"

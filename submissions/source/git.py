@@ -1,4 +1,4 @@
-"""Fetch one commit of a stranger's repository, without a working tree and within hard limits."""
+"""Fetch one commit of an untrusted repository, without a working tree and within hard limits."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ _MIB = 1024 * 1024
 
 @dataclass(frozen=True)
 class Snapshot:
-    """One commit as it was fetched: what it lists, and the bare repository that holds its blobs.
+    """One fetched commit: its list of files, and the bare repository that holds their blobs.
 
-    The repository lies in the directory the caller gave to ``fetch_snapshot``; the snapshot is readable as long as
-    the caller keeps that directory.
+    The repository is in the directory that was passed to ``fetch_snapshot``. The snapshot can be read until the
+    caller removes that directory.
     """
 
     commit_sha: str
@@ -57,9 +57,10 @@ async def fetch_snapshot(
 ) -> Snapshot:
     """Fetch the newest commit of ``repository``, or exactly ``commit_sha``, into the empty folder ``directory``.
 
-    Without ``commit_sha`` the ref of the address counts, then the default branch. Only regular transfer happens:
-    no working tree, hook, submodule, filter or configuration of anyone takes part. The caller removes ``directory``.
-    Raises a SourceError whose ``transient`` says whether another try can help.
+    Without ``commit_sha``, the ref in the address decides, then the default branch. ``policy`` says which hosts and
+    folders may be contacted; ``limits`` is the budget of the fetch. No working tree, hook, submodule, filter or
+    foreign git configuration is used. The caller removes ``directory``. Raises a SourceError whose ``transient`` says
+    whether a later attempt can succeed.
     """
     limits = limits or FetchLimits()
     if commit_sha is not None and not _SHA.fullmatch(commit_sha):
@@ -78,7 +79,7 @@ async def _fetch(
     repository: RepositoryURL, directory: Path, policy: SourcePolicy, limits: FetchLimits, commit_sha: str | None
 ) -> GitSandbox:
     failure: SourceError | None = None
-    # In a thread, because the folder of a local repository is looked through.
+    # In a thread, because this walks the folder of a local repository.
     for url in await asyncio.to_thread(lambda: list(_addresses_to_try(repository, policy))):
         configuration = await _configuration(url, policy, limits)
         sandbox = await open_sandbox(directory, configuration=configuration)
@@ -91,7 +92,7 @@ async def _fetch(
             "--no-recurse-submodules",
             "--no-auto-maintenance",
             "--no-write-fetch-head",
-            # Exactly the folder that was checked, and no other spelling of it; only a local fetch starts this.
+            # --strict takes only the exact folder that was checked. Only a local fetch starts upload-pack.
             "--upload-pack=git-upload-pack --strict",
             "--",
             url,
@@ -102,8 +103,8 @@ async def _fetch(
         if result.ok:
             return sandbox
         error = fetch_error(result, repository.host, limits, pinned=commit_sha is not None)
-        # Some hosts know a repository only with `.git` at its end, some only without; the canonical address has
-        # lost it, so the other spelling is tried before the failure counts.
+        # Some hosts accept only addresses that end in `.git`, others only those that do not. The canonical address has
+        # no `.git`, so both spellings are tried.
         if not isinstance(error, RepositoryNotFound | RepositoryMoved):
             raise error
         failure = failure or error
@@ -121,7 +122,7 @@ def _addresses_to_try(repository: RepositoryURL, policy: SourcePolicy) -> Iterat
             break
     candidates = [url, f"{url}.git"]
     if "gitlab" in (urlsplit(url).hostname or ""):
-        # GitLab answers the short spelling with a redirect, so this order saves a request.
+        # GitLab redirects the spelling without `.git`, so this order saves a request.
         candidates.reverse()
     if not url.startswith("file://"):
         yield from candidates
@@ -130,7 +131,7 @@ def _addresses_to_try(repository: RepositoryURL, policy: SourcePolicy) -> Iterat
         Path(unquote(urlsplit(target).path)).resolve() for _, target in policy.rewrites if target.startswith("file://")
     ]
     for candidate in candidates:
-        # Resolved again: a link may have been put there since the address was accepted.
+        # Resolved again, because a link may have been created since the address was accepted.
         path = Path(unquote(urlsplit(candidate).path)).resolve()
         allowed = path in mirrors or resolve_below(str(path), (*policy.file_roots, *mirrors))
         git_dir = own_git_directory(path) if allowed and path.is_dir() else None
@@ -148,7 +149,7 @@ async def _configuration(url: str, policy: SourcePolicy, limits: FetchLimits) ->
     trusted = {urlsplit(target).hostname for _, target in policy.rewrites}
     allowed = policy.allows_private(host, parts.port) or host in trusted
     addresses = await resolve_public(host, port, private_allowed=allowed, seconds=limits.seconds)
-    # Pinned: a name that answers differently a moment later changes nothing about where git connects.
+    # Pinned, so that git connects to a checked address even if the name resolves differently a moment later.
     pinned = ",".join(f"[{address}]" if ":" in address else address for address in addresses)
     resolve = "" if ":" in host else f"{host}:{port}:{pinned}"
     return fetch_configuration(resolve=resolve, safe_directory="", ca_file=policy.ca_file)
@@ -177,7 +178,7 @@ async def _list_tree(sandbox: GitSandbox, sha: str, limits: FetchLimits) -> tupl
         "-z",
         "--full-tree",
         sha,
-        # A tree can name itself many times over, so that a few kilobytes list billions of files.
+        # A tree can refer to the same subtree many times, so a few kilobytes can list billions of files.
         limits=limits.for_child(limits.files * 1024 + 4096),
     )
     if result.outcome is ChildOutcome.FLOODED:

@@ -1,4 +1,4 @@
-"""From what git prints when a fetch fails to the error that says it to a person."""
+"""Translate what git prints when a fetch fails into the error that is shown to a person."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ _KNOWN: tuple[tuple[str, type[SourceError], str], ...] = (
 
 
 def fetch_error(result: ChildResult, host: str, limits: FetchLimits, *, pinned: bool) -> SourceError:
-    """Return the error of a ``git fetch`` that failed, read from its standard error and the way it ended.
+    """Return the error for a failed ``git fetch``.
 
-    ``host`` is '' for a repository on this machine. ``limits`` are those of the fetch. ``pinned`` says that it asked
-    for one commit by its id.
+    ``result`` holds its standard error and how it ended. ``host`` is '' for a repository on this machine. ``limits``
+    are those of the fetch. ``pinned`` says that a commit was requested by its id.
     """
     if result.outcome is ChildOutcome.TIMED_OUT:
         return fetch_timed_out(host, limits)
@@ -68,7 +68,7 @@ def fetch_error(result: ChildResult, host: str, limits: FetchLimits, *, pinned: 
 
 
 def fetch_timed_out(host: str, limits: FetchLimits) -> FetchTimedOut:
-    """Return the error of a fetch from ``host`` ('' for this machine) that used up its time."""
+    """Return the error for a fetch from ``host`` ('' for this machine) that exceeded ``limits.seconds``."""
     where = host or "this machine"
     return FetchTimedOut(f"Fetching from {where} took longer than {limits.seconds:g} seconds and was stopped.")
 
@@ -86,7 +86,7 @@ def _explain(result: ChildResult) -> tuple[type[SourceError], str]:
 def first_useful_line(stderr: bytes) -> str:
     """Return the first line of git's standard error that states a cause, made safe to show.
 
-    Lines that the host printed are left out; paths and addresses are replaced by words.
+    Lines that come from the host are skipped. Paths and addresses are replaced by words.
     """
     lines = [line.strip() for line in stderr.decode("utf-8", "replace").splitlines()]
     own = [line for line in lines if line and not line.startswith(("remote:", "hint:", "warning:"))]

@@ -1,8 +1,7 @@
-"""Start the git binary so that neither a user's, the system's nor a stranger's configuration takes part.
+"""Run the git binary with no configuration but our own.
 
-The git binary is used rather than a library: it is the only implementation that every host is tested against, it
-reads shallow packs of any shape, and it runs in a child that can be limited and killed, which code in our own
-process cannot.
+The binary is used rather than a library, for three reasons: every host is tested against it, it reads shallow packs of
+any shape, and it runs in a child process that can be limited and killed.
 """
 
 from __future__ import annotations
@@ -16,9 +15,9 @@ from pathlib import Path
 from submissions.sandbox.child_processes import ChildLimits, ChildResult, run_child
 from submissions.source.errors import GitUnavailable
 
-# http.curloptResolve, without which a checked address could be swapped for another, came with 2.37.
+# The first with http.curloptResolve, which pins the checked address.
 _OLDEST_GIT = (2, 37)
-# Fixed, so that neither the PATH nor the working directory of the server decides which git runs.
+# Fixed, so that the PATH and the working directory of the server do not decide which git runs.
 _SEARCH_PATH = "/usr/local/bin:/usr/bin:/bin:/opt/homebrew/bin"
 _CONFIG_NAME = "vskill.gitconfig"
 _MIB = 1024 * 1024
@@ -52,18 +51,22 @@ class FetchLimits:
 
 @dataclass(frozen=True)
 class GitSandbox:
-    """A folder with a bare repository in it and the one configuration file that git will read."""
+    """A folder with a bare repository and the only configuration file that git reads."""
 
     git: str
     directory: Path
 
     @property
     def git_dir(self) -> Path:
-        """Return the bare repository."""
+        """Return the path of the bare repository."""
         return self.directory / "repository.git"
 
     async def run(self, *arguments: str, limits: ChildLimits, transport: str = "", stdin: bytes = b"") -> ChildResult:
-        """Run one git command; ``transport`` is the only protocol it may speak, '' for none at all."""
+        """Run one git command and return its result, whatever its exit status.
+
+        ``limits`` bound the process. ``transport`` is the only protocol it may use, '' for none. ``stdin`` is its
+        input.
+        """
         argv = [self.git, f"--git-dir={self.git_dir}", *arguments]
         env = {
             "PATH": _SEARCH_PATH,
@@ -87,7 +90,7 @@ class GitSandbox:
 
 
 async def open_sandbox(directory: Path, *, configuration: Sequence[tuple[str, str]]) -> GitSandbox:
-    """Write the configuration file into ``directory`` and return the sandbox around it; raises GitUnavailable."""
+    """Create a bare repository with this ``configuration`` (key, value) in ``directory``; raises GitUnavailable."""
     git = await _find_git(directory)
     lines = [f"{_section(key)}\n\t{key.rpartition('.')[2]} = {_quoted(value)}\n" for key, value in configuration]
     (directory / _CONFIG_NAME).write_text("".join(lines), encoding="utf-8")
@@ -97,7 +100,7 @@ async def open_sandbox(directory: Path, *, configuration: Sequence[tuple[str, st
 
 
 def _make_repository(git_dir: Path) -> None:
-    """Make an empty bare repository; `git init` does no more, but takes a process and templates for it."""
+    """Make an empty bare repository, as `git init` does, but without a process and without templates."""
     for folder in ("objects", "refs"):
         (git_dir / folder).mkdir(parents=True, exist_ok=True)
     (git_dir / "HEAD").write_text("ref: refs/heads/none\n", encoding="ascii")
@@ -105,7 +108,11 @@ def _make_repository(git_dir: Path) -> None:
 
 
 def fetch_configuration(*, resolve: str, safe_directory: str, ca_file: Path | None) -> list[tuple[str, str]]:
-    """Return the settings of a fetch: everything that git could do besides receiving one pack is switched off."""
+    """Return the git settings for a fetch that does nothing but receive one pack.
+
+    ``resolve`` is a value of ``http.curloptResolve``, '' when there is no name to resolve. ``safe_directory`` is the
+    local repository to fetch from, '' for a remote one. ``ca_file`` is a PEM file of additional authorities.
+    """
     settings = [
         ("protocol.allow", "never"),
         ("protocol.https.allow", "user"),
@@ -126,7 +133,7 @@ def fetch_configuration(*, resolve: str, safe_directory: str, ca_file: Path | No
         ("fetch.recurseSubmodules", "false"),
         ("submodule.recurse", "false"),
         ("fetch.writeCommitGraph", "false"),
-        # A pack is kept as one file, which the limit on file sizes then bounds.
+        # Packs are kept as one file each, so that the limit on file size bounds them.
         ("fetch.unpackLimit", "1"),
         ("transfer.bundleURI", "false"),
         ("transfer.credentialsInUrl", "die"),
@@ -154,7 +161,7 @@ def _quoted(value: str) -> str:
     return f'"{escaped}"'
 
 
-# Paths of git binaries whose version was already looked at in this process.
+# Git binaries whose version has been checked by this process.
 _CHECKED: set[str] = set()
 
 

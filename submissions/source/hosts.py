@@ -1,4 +1,4 @@
-"""Which hosts may be contacted: names, address literals and the addresses a name leads to."""
+"""Decide which hosts may be contacted, from their names, address literals and resolved addresses."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _IPV4_COMPATIBLE = ipaddress.ip_network("::/96")
 
 
 def normalise_host(text: str) -> str | None:
-    """Return a host name in lower-case ASCII without the root dot, or None when it is not one.
+    """Return a host name in lower-case ASCII without the root dot, or None for anything else.
 
-    Internationalised names come out in their ``xn--`` form, full-width digits as plain ones; an IPv6 literal is
+    Internationalised names are returned in ``xn--`` form and full-width digits as plain ones. An IPv6 literal is
     returned without brackets, in its shortest form.
     """
     if text.startswith("[") and text.endswith("]"):
@@ -41,7 +41,7 @@ def normalise_host(text: str) -> str | None:
 def literal_address(host: str) -> Address | None:
     """Return the address that ``host`` spells, or None for a name.
 
-    Reads what the C library reads as well: ``2130706433``, ``0x7f.1``, ``0177.0.0.1`` and ``127.1`` are 127.0.0.1.
+    Accepts every notation of the C library: ``2130706433``, ``0x7f.1``, ``0177.0.0.1`` and ``127.1`` are 127.0.0.1.
     """
     try:
         return ipaddress.ip_address(host)
@@ -54,7 +54,7 @@ def literal_address(host: str) -> Address | None:
 
 
 def is_public(address: Address) -> bool:
-    """Tell whether an address, and any IPv4 address it carries inside, is on the public internet."""
+    """Tell whether an address, and any IPv4 address embedded in it, is on the public internet."""
     if isinstance(address, IPv6Address):
         if address.scope_id is not None:
             return False
@@ -75,7 +75,7 @@ def is_public(address: Address) -> bool:
 
 
 def refuse_private_name(host: str) -> str | None:
-    """Return why a host cannot be a public one, judging by its spelling alone, or None when it can."""
+    """Return why ``host`` cannot be public, judging by its spelling alone, or None when it can."""
     address = literal_address(host)
     if address is not None:
         return None if is_public(address) else f"{host} is a private, loopback or reserved address"
@@ -88,10 +88,11 @@ def refuse_private_name(host: str) -> str | None:
 
 
 async def resolve_public(host: str, port: int, *, private_allowed: bool, seconds: float) -> tuple[str, ...]:
-    """Return the addresses that ``host`` has now, all of them checked, for the transfer to be pinned to.
+    """Resolve ``host`` and return its addresses, all of them checked, so that the transfer can be pinned to them.
 
-    Raises HostNotAllowed when any of them is private and ``private_allowed`` is false: a name that mixes public
-    and private addresses is an attack on the check, not a mistake. Raises FetchFailed when the name has no address.
+    ``port`` is passed to the resolver, which may take ``seconds``. Raises HostNotAllowed when any address is private
+    and ``private_allowed`` is false: a name that mixes public and private addresses is an attack on the check, not a
+    mistake. Raises FetchFailed when the name does not resolve in time.
     """
     literal = literal_address(host)
     if literal is not None:

@@ -1,8 +1,8 @@
-"""Find the git directory of a repository on this machine, and refuse one that serves what lies elsewhere.
+"""Find the git directory of a repository on this machine, and refuse one that points out of its folder.
 
-A git directory can point out of its folder in many ways: a ``.git`` that is a link or a file, ``commondir``,
-alternates, links among its objects and references. Whoever may put a repository below an allowed folder could
-otherwise publish every repository that this server can read.
+A git directory can do so in many ways: a ``.git`` that is a link or a file, ``commondir``, alternates, links among its
+objects and references. Anyone who can create a repository below an allowed folder could otherwise publish every
+repository that this server can read.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from pathlib import Path
 from typing import Final
 
 _POINTERS: Final = ("commondir", "objects/info/alternates", "objects/info/http-alternates")
-# Hooks take no part in a fetch; some systems install them as links.
+# A fetch never reads hooks, and some systems install them as links.
 _NOT_READ: Final = frozenset({"hooks"})
 MAX_ENTRIES: Final = 200_000
 
 
 def own_git_directory(folder: Path, *, max_entries: int = MAX_ENTRIES) -> Path | None:
-    """Return the git directory of the repository in ``folder`` (itself, or ``.git`` in it), all of it below ``folder``.
+    """Return the git directory of the repository in ``folder``: the folder itself, or ``.git`` in it.
 
-    None where there is none, where any part of it is a link or points to another repository, and where it has more
-    than ``max_entries`` files.
+    Returns None when there is no repository, when any part of it is a link or points to another repository, and when
+    it has more than ``max_entries`` files.
     """
     inner = folder / ".git"
     git_dir = inner if os.path.lexists(inner) else folder
@@ -46,5 +46,5 @@ def _entries(folder: Path) -> Iterator[os.DirEntry[str]]:
                     if entry.is_dir(follow_symlinks=False) and entry.name not in _NOT_READ:
                         waiting.append(entry.path)
         except FileNotFoundError:
-            # Another process was at work in it, such as a repack; git finds out whether anything is missing.
+            # Another process, such as a repack, removed it. If anything is missing, git will fail.
             continue

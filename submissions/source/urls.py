@@ -1,4 +1,4 @@
-"""From what a person typed to the one canonical address of a repository, or a clear refusal."""
+"""Turn what a person typed into the canonical address of a repository, or refuse it with a reason."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _EXAMPLE = "Use an address such as https://github.com/owner/repository."
 
 @dataclass(frozen=True)
 class SourcePolicy:
-    """Where repositories may come from; the operator's decision, the same for every submission.
+    """Where repositories may come from, as the operator decided for an environment.
 
-    ``file_roots`` are folders below which file:// is allowed. ``private_hosts`` are host names (or ``host:port``)
-    that may lead to private or loopback addresses. ``rewrites`` are pairs of prefixes, applied to the canonical URL
-    only when fetching (a mirror, or tests); what they lead to is trusted as if it stood in the two others.
-    ``ca_file`` is a PEM file for hosts whose certificate is signed by an authority of one's own.
+    ``file_roots`` are folders below which file:// is allowed. ``private_hosts`` are host names (or ``host:port``) that
+    may resolve to private or loopback addresses. ``rewrites`` are pairs of URL prefixes; the first that matches the
+    canonical URL is replaced for the fetch alone (a mirror, or tests), and its target needs no entry in the other two.
+    ``ca_file`` is a PEM file for hosts whose certificate is signed by a private authority.
     """
 
     file_roots: tuple[Path, ...] = ()
@@ -38,7 +38,7 @@ class SourcePolicy:
     ca_file: Path | None = None
 
     def allows_private(self, host: str, port: int | None) -> bool:
-        """Tell whether a host may be private; ``port`` None stands for the default one."""
+        """Tell whether a host may be private; ``port`` None means 443."""
         return host in self.private_hosts or f"{host}:{port or 443}" in self.private_hosts
 
 
@@ -46,9 +46,9 @@ class SourcePolicy:
 class RepositoryURL:
     """A repository in its canonical spelling; two spellings of one repository have equal ``url``.
 
-    ``ref`` and ``path`` are what a pasted page address pointed at inside the repository; they are not part of its
-    identity and are empty for a plain address. ``ref`` is the first segment after ``/tree/``: a branch whose name
-    has a slash cannot be told from a path there.
+    ``ref`` and ``path`` come from a pasted page address, such as ``/tree/main/skills/x``. They are empty for a plain
+    address and not part of the repository's identity. ``ref`` is the first segment after ``/tree/``, because a branch
+    name with a slash cannot be told from a path there.
     """
 
     url: str
@@ -62,8 +62,8 @@ class RepositoryURL:
 def normalise_repository_url(text: str, policy: SourcePolicy) -> RepositoryURL:
     """Return the repository that ``text`` names: an https or file address, or ``owner/repo`` for GitHub.
 
-    Contacts nothing. Raises InvalidRepositoryURL with a sentence for the person who typed it; a password that stood
-    in the address is never repeated in it.
+    Contacts no host. Raises InvalidRepositoryURL with a sentence for the person who typed the address; the sentence
+    never repeats a password.
     """
     text = text.strip()
     if not text:
@@ -156,7 +156,7 @@ def _segments(path: str) -> list[str]:
 
 
 def _split_view(host: str, segments: list[str]) -> tuple[list[str], str, str]:
-    """Cut a web page's address (``/tree/main/skills/x``) into repository, ref and path."""
+    """Split the address of a web page (``/tree/main/skills/x``) into repository, ref and path."""
     for place in range(2, len(segments)):
         word = segments[place]
         rest = segments[place + 1 :]
@@ -196,13 +196,13 @@ def _local_repository(text: str, policy: SourcePolicy) -> RepositoryURL:
             f"Repositories on this machine can be fetched only from folders that the operator allows. {_EXAMPLE}"
         )
     name = _without_git(path.name)
-    # The identity leaves out `.git`; fetching tries the folder with and without it.
+    # The canonical address has no `.git`; a fetch tries the folder with and without it.
     canonical = path.with_name(name)
     return RepositoryURL(f"file://{quote(str(canonical))}", "", canonical.parent.name, name)
 
 
 def resolve_below(raw: str, roots: tuple[Path, ...]) -> Path | None:
-    """Return ``raw`` with ``..`` and links resolved when it then lies strictly below one of ``roots``, else None."""
+    """Return ``raw`` with ``..`` and links resolved if that is strictly below one of ``roots``, else None."""
     try:
         path = Path(raw).resolve()
         if not Path(raw).is_absolute():
