@@ -18,9 +18,9 @@ from marketplace.skills.blocklist import is_blocked
 from marketplace.skills.publishers import skill_identity
 from submissions import messages
 from submissions.models import SubmissionEntry
-from submissions.sandbox.tree_entries import below, odd_name
 from submissions.source.fetching import fetch, repository_url, scratch_folder
 from submissions.source.git import Snapshot
+from submissions.source.tree_entries import below, odd_name
 from submissions.source.urls import RepositoryURL
 from submissions.states import ACTIVE_STATES, LIVE_STATES, State
 from submissions.store.queries import read_submission

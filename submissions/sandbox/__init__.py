@@ -1,3 +1,3 @@
-"""Children with limits of memory, time and output, and the names that may become files."""
+"""Child processes with limits of memory, time and output, for git and for engines."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Run a program in a child that cannot outlive, outgrow or outtalk its limits."""
+"""Run a program in a child process with limits of time, memory and output."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from enum import StrEnum
 from pathlib import Path
 
 _LAUNCHER = str(Path(__file__).with_name("limited_exec.py"))
-# How long to wait for the pipes to close once the child itself is gone: only a descendant that left the process
-# group can still hold them.
+# How long to wait for the pipes to close once the child has exited. Only a descendant that left the process group can
+# still hold them open.
 _DRAIN_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
 class ChildLimits:
-    """Bounds of one child; None leaves a bound to the system.
+    """Limits of one child process; None leaves a limit to the system.
 
-    ``seconds`` is wall-clock time. ``output_bytes`` bounds stdout, whose excess ends the child; stderr beyond
-    ``error_bytes`` is read and dropped. ``file_bytes`` bounds every single file the child writes. The child's own
-    memory (``address_space``), CPU time and open files are set with setrlimit, so that its descendants inherit them.
-    ``network`` False cuts the child off from every network where the kernel allows that to be done.
+    ``seconds`` is wall-clock time. A child that writes more than ``output_bytes`` to stdout is killed; stderr beyond
+    ``error_bytes`` is read and dropped. ``address_space`` (bytes), ``cpu_seconds``, ``file_bytes`` (the size of each
+    file that it writes) and ``open_files`` are set with setrlimit, so its descendants inherit them, each with a limit
+    of its own. With ``network`` False, the child has no network if the kernel permits that.
     """
 
     seconds: float
@@ -39,7 +39,7 @@ class ChildLimits:
 
 
 class ChildOutcome(StrEnum):
-    """How a child ended: by itself (whatever its exit status), or ended by us for one of two reasons."""
+    """How a child ended: by itself, whatever its exit status, or killed because of time or output."""
 
     EXITED = "exited"
     TIMED_OUT = "timed_out"
@@ -48,7 +48,7 @@ class ChildOutcome(StrEnum):
 
 @dataclass(frozen=True)
 class ChildResult:
-    """What a child left behind; a negative ``returncode`` is the signal that ended it."""
+    """The result of a child process; a negative ``returncode`` is the signal that ended it."""
 
     outcome: ChildOutcome
     returncode: int
@@ -57,18 +57,19 @@ class ChildResult:
 
     @property
     def ok(self) -> bool:
-        """Tell whether the child ended by itself with status 0."""
+        """Tell whether the child exited with status 0."""
         return self.outcome is ChildOutcome.EXITED and self.returncode == 0
 
 
 async def run_child(
     argv: Sequence[str], *, env: Mapping[str, str], cwd: Path, limits: ChildLimits, stdin: bytes = b""
 ) -> ChildResult:
-    """Run ``argv`` (an absolute program first, never a shell line) with exactly ``env`` and return what it left.
+    """Run a program in a child process and return how it ended and what it wrote.
 
-    The child gets a session of its own and is killed with its whole group when its time is up, when it writes too
-    much, and when the calling task is cancelled; it also dies with this process. Raises OSError only when no child
-    can be started at all.
+    ``argv`` starts with the absolute path of the program; no shell is involved. ``env`` is its whole environment,
+    ``cwd`` its working directory, ``stdin`` its input. The child gets its own session. Its process group is killed when
+    it ends, when it exceeds the time or output of ``limits``, and when the calling task is cancelled; the child also
+    dies with this process. Raises OSError only when no child can be started.
     """
     settings = {
         "parent": os.getpid(),
@@ -78,9 +79,9 @@ async def run_child(
         "open_files": limits.open_files,
         "network": int(limits.network),
     }
-    conversation = _Conversation(limits)
+    output = _Output(limits)
     transport, _ = await asyncio.get_running_loop().subprocess_exec(
-        lambda: conversation,
+        lambda: output,
         sys.executable,
         "-I",
         "-S",
@@ -93,38 +94,38 @@ async def run_child(
         start_new_session=True,
     )
     try:
-        _say(transport, stdin)
-        outcome = await _listen(conversation, limits)
+        _write_stdin(transport, stdin)
+        outcome = await _wait(output, limits)
     finally:
-        # Also after an orderly end: a descendant may still be running in the group.
+        # After a normal exit too, because a descendant may still run in the group.
         _kill_group(transport.get_pid())
-        await asyncio.shield(conversation.exited)
+        await asyncio.shield(output.exited)
         transport.close()
-        await asyncio.shield(conversation.closed)
+        await asyncio.shield(output.closed)
     returncode = transport.get_returncode()
     return ChildResult(
-        outcome, -signal.SIGKILL if returncode is None else returncode, bytes(conversation.out), bytes(conversation.err)
+        outcome, -signal.SIGKILL if returncode is None else returncode, bytes(output.out), bytes(output.err)
     )
 
 
-async def _listen(conversation: _Conversation, limits: ChildLimits) -> ChildOutcome:
-    """Wait for the child to end, for its output to pass the limit, or for its time to be up."""
+async def _wait(output: _Output, limits: ChildLimits) -> ChildOutcome:
+    """Wait until the child has exited, its output exceeds the limit or its time is up."""
     try:
         async with asyncio.timeout(limits.seconds):
-            await asyncio.wait({conversation.exited, conversation.flooded}, return_when=asyncio.FIRST_COMPLETED)
-            if not conversation.flooded.done():
-                # What the child wrote before it ended may still be in the pipes.
+            await asyncio.wait({output.exited, output.flooded}, return_when=asyncio.FIRST_COMPLETED)
+            if not output.flooded.done():
+                # What the child wrote before it exited may still be in the pipes.
                 await asyncio.wait(
-                    {conversation.heard, conversation.flooded},
+                    {output.complete, output.flooded},
                     return_when=asyncio.FIRST_COMPLETED,
                     timeout=_DRAIN_SECONDS,
                 )
     except TimeoutError:
         return ChildOutcome.TIMED_OUT
-    return ChildOutcome.FLOODED if conversation.flooded.done() else ChildOutcome.EXITED
+    return ChildOutcome.FLOODED if output.flooded.done() else ChildOutcome.EXITED
 
 
-def _say(transport: asyncio.SubprocessTransport, stdin: bytes) -> None:
+def _write_stdin(transport: asyncio.SubprocessTransport, stdin: bytes) -> None:
     pipe = transport.get_pipe_transport(0)
     assert isinstance(pipe, asyncio.WriteTransport), "the child is always started with a pipe for its stdin"  # noqa: S101 - narrows a type
     pipe.write(stdin)
@@ -132,22 +133,23 @@ def _say(transport: asyncio.SubprocessTransport, stdin: bytes) -> None:
 
 
 def _kill_group(pid: int) -> None:
-    # The id of the group can be taken by a stranger only after the whole group is gone and every other id was used
-    # up meanwhile, which does not happen between the end of a child and this line.
+    # An unrelated process could get this id only after the whole group is gone and the system has used up every other
+    # id, which does not happen between the end of a child and this line.
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, signal.SIGKILL)
 
 
-class _Conversation(asyncio.SubprocessProtocol):
-    """Collects what a child says; its futures are how the rest waits.
+class _Output(asyncio.SubprocessProtocol):
+    """Collects the output of a child, and has a future for each event that the caller waits for.
 
-    ``Process.wait()`` is not used because it waits for the pipes as well, which any descendant can keep open.
+    ``complete`` is set once both pipes are closed. ``Process.wait()`` is not used because it waits for the pipes as
+    well, which any descendant can keep open.
     """
 
     def __init__(self, limits: ChildLimits) -> None:
         loop = asyncio.get_running_loop()
         self.exited: asyncio.Future[None] = loop.create_future()
-        self.heard: asyncio.Future[None] = loop.create_future()
+        self.complete: asyncio.Future[None] = loop.create_future()
         self.flooded: asyncio.Future[None] = loop.create_future()
         self.closed: asyncio.Future[None] = loop.create_future()
         self.out = bytearray()
@@ -167,7 +169,7 @@ class _Conversation(asyncio.SubprocessProtocol):
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:  # noqa: ARG002 - given by asyncio
         self._open.discard(fd)
         if not self._open:
-            _settle(self.heard)
+            _settle(self.complete)
 
     def process_exited(self) -> None:
         _settle(self.exited)

@@ -1,8 +1,8 @@
-"""Set the limits of a child process, then become the program that was asked for.
+"""Set the limits of this process, then replace it by the requested program.
 
-Started by ``child_processes.run_child`` as ``python -I -S limited_exec.py SETTING... -- PROGRAM ARGUMENT...`` with
-settings of the form ``name=number``. A launcher is used instead of a ``preexec_fn`` because code between fork and
-exec is unsafe in a process that has threads. It imports little, because every millisecond is paid for every child.
+``child_processes.run_child`` starts it as ``python -I -S limited_exec.py SETTING... -- PROGRAM ARGUMENT...`` with
+settings of the form ``name=number``. A launcher is used instead of a ``preexec_fn`` because code between fork and exec
+is unsafe in a process that has threads. It imports little, because every child pays for its start.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _CLONE_NEWNET = 0x40000000
 
 
 def main() -> None:
-    """Read the settings from the command line, apply them, replace this process."""
+    """Apply the settings on the command line, then execute the program."""
     split = sys.argv.index("--")
     settings = {name: int(value) for name, _, value in (word.partition("=") for word in sys.argv[1:split])}
     program = sys.argv[split + 1 :]
@@ -32,13 +32,13 @@ def main() -> None:
     _limit(resource.RLIMIT_CORE, 0)
     _limit(resource.RLIMIT_NOFILE, settings.get("open_files"))
     _limit(resource.RLIMIT_FSIZE, settings.get("file_bytes"))
-    # At the hard limit the kernel kills without a word; one second earlier it sends SIGXCPU, which tells the reason.
+    # At the hard limit the kernel sends SIGKILL; at the soft limit, one second earlier, SIGXCPU, which names the cause.
     _limit(resource.RLIMIT_CPU, settings.get("cpu_seconds"), grace=1)
-    # The interpreter ignores this signal, and what is ignored stays ignored across exec. It ignores SIGXFSZ as well,
-    # which is left so: a program then learns that its file is too large and can say so.
+    # The interpreter ignores SIGPIPE, and exec keeps ignored signals ignored. SIGXFSZ stays ignored on purpose: a
+    # program then gets an error for a file that is too large, and can report it.
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     os.umask(0o022)
-    # Last: the little that is still to be done here must not fail for want of memory.
+    # Last, so that nothing before it fails for lack of memory.
     _limit(resource.RLIMIT_AS, settings.get("address_space"))
     os.execv(program[0], program)  # noqa: S606 - the program is an absolute path chosen by our own code
 
@@ -56,12 +56,12 @@ def _tie_to_parent(parent: int) -> None:
     libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     if os.getppid() != parent:
-        # The parent died before the tie was made, so no signal will come.
+        # The parent died before prctl, so its death will send no signal.
         os._exit(125)
 
 
 def _leave_the_network() -> None:
-    """Move into an empty network namespace, by way of a user namespace for want of privilege; best effort."""
+    """Try to move into an empty network namespace, through a user namespace where privileges are missing."""
     libc = ctypes.CDLL(None, use_errno=True)
     user, group = os.getuid(), os.getgid()
     if libc.unshare(_CLONE_NEWNET) == 0:
@@ -77,7 +77,7 @@ def _write(path: str, line: str) -> None:
     try:
         file = os.open(path, os.O_WRONLY)
     except OSError:
-        # Without a mapping files still open with the rights of the real user; only the owner they show differs.
+        # Without a mapping, files still open with the rights of the real user; only the displayed owner differs.
         return
     try:
         os.write(file, line.encode("ascii"))

@@ -10,9 +10,9 @@ import re
 from collections.abc import AsyncIterator, Iterable, Iterator
 from pathlib import Path
 
-from submissions.sandbox.tree_entries import TreeEntry, below, collisions, odd_name
 from submissions.source.errors import FetchFailed, RepositoryTooLarge, UnsafeTree
 from submissions.source.git import Snapshot
+from submissions.source.tree_entries import TreeEntry, below, collisions, odd_name
 
 # Bounds of one `cat-file` call, whose whole output is held in memory.
 _BATCH_BYTES = 4 * 1024 * 1024

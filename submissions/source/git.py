@@ -10,7 +10,6 @@ from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
 from submissions.sandbox.child_processes import ChildOutcome
-from submissions.sandbox.tree_entries import TreeEntry
 from submissions.source.errors import (
     CommitNotAvailable,
     FetchFailed,
@@ -25,6 +24,7 @@ from submissions.source.git_errors import fetch_error, fetch_timed_out, first_us
 from submissions.source.git_process import FetchLimits, GitSandbox, fetch_configuration, open_sandbox
 from submissions.source.hosts import normalise_host, resolve_public
 from submissions.source.local import own_git_directory
+from submissions.source.tree_entries import TreeEntry
 from submissions.source.urls import RepositoryURL, SourcePolicy, resolve_below
 
 _HEAD = "refs/vskill/head"

@@ -8,9 +8,9 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from submissions.sandbox.tree_entries import TreeEntry, below, odd_name
 from submissions.source.blobs import read_blob, read_blobs, write_tree
 from submissions.source.git import Snapshot
+from submissions.source.tree_entries import TreeEntry, below, odd_name
 from submissions.verification.errors import InvalidPackage, TooManySkills
 from submissions.verification.findings import Finding, FindingKind, strongest_first
 from submissions.verification.frontmatter import FrontmatterError, problem, read_skill_md

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from submissions.sandbox.tree_entries import MODE_LINK, MODE_SUBMODULE, TreeEntry, collisions, odd_name
+from submissions.source.tree_entries import MODE_LINK, MODE_SUBMODULE, TreeEntry, collisions, odd_name
 from submissions.verification.findings import Finding, FindingKind, Severity
 
 # Part of what a verdict is keyed by: raise it with every change of a rule below.

@@ -1,11 +1,10 @@
-"""What a git tree lists, and which of its names may become files on a disk."""
+"""The entries of a git tree, and which of their names may become files on a disk."""
 
 from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Protocol
 
 MODE_FILE = "100644"
 MODE_FILE_GROUP_WRITABLE = "100664"
@@ -26,10 +25,11 @@ _FORBIDDEN_CHARACTERS = frozenset('\\:*?"<>|')
 
 @dataclass(frozen=True)
 class TreeEntry:
-    """One line of ``git ls-tree -r -l``: a path from the root of the repository, never a folder.
+    """One line of ``git ls-tree -r -l``: a file, a link or a submodule, never a folder.
 
-    ``mode`` is git's octal text. ``size`` is in bytes, None for a submodule. Bytes of a path that are not UTF-8 are
-    kept as surrogates (``os.fsdecode`` style).
+    ``path`` is relative to the root of the repository; bytes that are not UTF-8 are kept as surrogates, as
+    ``os.fsdecode`` does. ``mode`` is git's octal text. ``size`` is in bytes, None for a submodule. ``oid`` is git's id
+    of the content.
     """
 
     path: str
@@ -44,19 +44,12 @@ class TreeEntry:
 
     @property
     def executable(self) -> bool:
-        """Tell whether the file carries the executable bit."""
+        """Tell whether the file has the executable bit."""
         return self.mode == MODE_EXECUTABLE
 
 
-class HasPath(Protocol):
-    """Anything with a path inside a repository."""
-
-    @property
-    def path(self) -> str: ...
-
-
 def below(entries: Iterable[TreeEntry], prefix: str) -> tuple[TreeEntry, ...]:
-    """Return the entries under the folder ``prefix`` ('' for all), their paths made relative to it."""
+    """Return the entries below the folder ``prefix`` ('' for all), with paths relative to it."""
     if not prefix:
         return tuple(entries)
     start = f"{prefix}/"
@@ -68,7 +61,7 @@ def below(entries: Iterable[TreeEntry], prefix: str) -> tuple[TreeEntry, ...]:
 
 
 def odd_name(path: str) -> str | None:
-    """Return what is wrong with a relative path as the name of a file everywhere, or None for a good one."""
+    """Return why a relative path is not a valid file name on every system, or None if it is."""
     if len(path.encode("utf-8", "surrogateescape")) > MAX_PATH_LENGTH:
         return f"the path is longer than {MAX_PATH_LENGTH} bytes"
     if any("\ud800" <= character <= "\udfff" for character in path):
@@ -88,7 +81,7 @@ def odd_name(path: str) -> str | None:
 
 
 def _fits_ustar(path: str) -> bool:
-    """Tell whether the header of POSIX ustar holds a path: 100 bytes, or 155 for folders and 100 for what follows."""
+    """Tell whether a POSIX ustar header can hold a path: 100 bytes, or 155 for folders and 100 for the rest."""
     if len(path.encode()) <= _USTAR_NAME:
         return True
     folders, _, name = path.rpartition("/")
@@ -105,7 +98,7 @@ def _odd_segment(segment: str) -> str | None:
         return "the path climbs out of its folder"
     if segment.lower() in {".git", "git~1"}:
         return "the name belongs to git itself"
-    # Spaces other than the ordinary one are invisible too: a no-break space, say.
+    # Covers unusual spaces as well, such as the no-break space.
     if not segment.isprintable():
         return "the name has control or invisible characters"
     if not _FORBIDDEN_CHARACTERS.isdisjoint(segment):
@@ -117,11 +110,11 @@ def _odd_segment(segment: str) -> str | None:
     return None
 
 
-def collisions(entries: Iterable[HasPath]) -> tuple[tuple[str, str], ...]:
-    """Return the pairs of paths that one file system would take for the same name.
+def collisions(entries: Iterable[TreeEntry]) -> tuple[tuple[str, str], ...]:
+    """Return the pairs of paths that some file system would treat as the same name.
 
-    Compares files and the folders that lead to them, without regard to case or Unicode form; a path that is listed
-    twice, or is a file and a folder at once, collides with itself.
+    Compares files and their folders, ignoring case and Unicode normal form. A path that is listed twice, or is both a
+    file and a folder, collides with itself.
     """
     files: dict[str, str] = {}
     folders: dict[str, str] = {}
