@@ -12,7 +12,7 @@ from submissions import messages
 from submissions.states import ACTIVE_STATES, IllegalTransition, State
 from submissions.store.holds import forget_recoveries
 from submissions.store.queries import read_submission
-from submissions.store.records import Submission
+from submissions.store.records import Submission, SubmissionNotFound
 from submissions.store.transitions import repeat, transition
 from vskill.environments import WorkerEnv
 from vskill.errors import VskillError
@@ -53,6 +53,25 @@ def requeue(env: WorkerEnv, submission_id: str, *, actor: str, reason: str) -> S
         # the new one.
         messages.send(env, submission_id, priority=OPERATOR_PRIORITY, restart=True)
         return requeued
+
+
+def retry(env: WorkerEnv, kind: str, subject: str, *, actor: str, reason: str) -> bool:
+    """Let the work of a dead letter be done again, its counters reset; False where nothing of it is left to do.
+
+    ``kind`` is that of its message and ``subject`` the id of what it is about. A submission is checked again from the
+    start. A message of any other kind is queued as it was sent.
+    """
+    with transaction.atomic(using=env.database):
+        if kind != messages.VERIFY:
+            return messages.unpark(env, kind, subject)
+        try:
+            submission = read_submission(env, subject)
+        except SubmissionNotFound:
+            return False
+        if submission.state is State.PUBLISHED:
+            return False
+        requeue(env, subject, actor=actor, reason=reason)
+        return True
 
 
 def approve(env: WorkerEnv, submission_id: str, *, actor: str, reason: str) -> Submission:

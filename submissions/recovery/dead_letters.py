@@ -5,15 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from django.db import transaction
-
 from submissions import messages
 from submissions.models import SubmissionEntry
-from submissions.operations import requeue
 from submissions.recovery.sweep import RECOVERY_EXHAUSTED
 from submissions.states import State
-from submissions.store.queries import read_submission
-from submissions.store.records import SubmissionNotFound
 from vskill.environments import WorkerEnv
 
 LIMIT: Final = 1000
@@ -40,22 +35,3 @@ def dead_letters(env: WorkerEnv, *, limit: int = LIMIT) -> list[DeadLetter]:
         if (messages.VERIFY, entry.submission_id) not in subjects:
             found.append(DeadLetter(messages.VERIFY, entry.submission_id, RECOVERY_EXHAUSTED))
     return found[:limit]
-
-
-def retry(env: WorkerEnv, letter: DeadLetter, *, actor: str, reason: str) -> bool:
-    """Let the work of a dead letter be done again, its counters reset; False where nothing of it is left to do.
-
-    A submission is checked again from the start, and ``actor`` and ``reason`` go into its history. A message of any
-    other kind is queued as it was sent.
-    """
-    with transaction.atomic(using=env.database):
-        if letter.kind != messages.VERIFY:
-            return messages.unpark(env, letter.kind, letter.subject)
-        try:
-            submission = read_submission(env, letter.subject)
-        except SubmissionNotFound:
-            return False
-        if submission.state is State.PUBLISHED:
-            return False
-        requeue(env, letter.subject, actor=actor, reason=reason)
-        return True

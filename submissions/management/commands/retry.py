@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 
 from django.core.management.base import CommandError, CommandParser
 
-from submissions.recovery.dead_letters import DeadLetter, dead_letters, retry
+from submissions.operations import retry
+from submissions.recovery.dead_letters import DeadLetter, dead_letters
 from vskill.environments import WorkerEnv
 from vskill.errors import VskillError
 from vskill.kv.threads import readers, writers
@@ -69,7 +70,7 @@ class Command(EnvironmentCommand):
 
     async def _retry(self, env: WorkerEnv, letter: DeadLetter, reason: str) -> str:
         try:
-            again = await writers.run(retry, env, letter, actor=getpass.getuser(), reason=reason)
+            again = await writers.run(retry, env, letter.kind, letter.subject, actor=getpass.getuser(), reason=reason)
         except VskillError as error:
             return f"not retried, {error}"
         return "retried" if again else "nothing left to do"

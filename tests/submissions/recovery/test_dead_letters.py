@@ -9,8 +9,9 @@ from asgiref.sync import sync_to_async
 
 from submissions.messages import VERIFY
 from submissions.models import QueueMessage
+from submissions.operations import retry
 from submissions.queue.database import get_queue
-from submissions.recovery.dead_letters import DeadLetter, dead_letters, retry
+from submissions.recovery.dead_letters import DeadLetter, dead_letters
 from submissions.recovery.sweep import recover_stuck
 from submissions.states import State
 from submissions.store.queries import read_submission
@@ -59,7 +60,7 @@ async def test_a_submission_that_both_gave_up_is_listed_once(env: WorkerEnv) -> 
 async def test_a_submission_is_checked_again_with_its_failures_forgotten(env: WorkerEnv) -> None:
     given_up = await exhausted(env)
     [work] = await in_thread(dead_letters)(env)
-    assert await in_thread(retry)(env, work, actor="operator", reason="the disk is new")
+    assert await in_thread(retry)(env, work.kind, work.subject, actor="operator", reason="the disk is new")
     after = await in_thread(read_submission)(env, given_up)
     assert (after.state, after.text("reason")) == (State.RECEIVED, "the disk is new")
     [message] = await in_thread(messages_of)(env, given_up)
@@ -71,10 +72,12 @@ async def test_a_submission_is_checked_again_with_its_failures_forgotten(env: Wo
 async def test_a_message_of_another_kind_is_put_back_as_it_was_sent(env: WorkerEnv) -> None:
     await parked(env, "unknown", "one", "nobody knows it")
     [work] = await in_thread(dead_letters)(env)
-    assert await in_thread(retry)(env, work, actor="operator", reason="")
+    assert await in_thread(retry)(env, work.kind, work.subject, actor="operator", reason="")
     [message] = (await get_queue(env).receive(env.name, 9, worker="test")).messages
     assert (message.kind, message.subject, message.errors) == ("unknown", "one", 0)
-    assert not await in_thread(retry)(env, work, actor="operator", reason=""), "one is in work already"
+    assert not await in_thread(retry)(env, work.kind, work.subject, actor="operator", reason=""), (
+        "one is in work already"
+    )
 
 
 @pytest.mark.parametrize("state", [None, State.PUBLISHED])
@@ -82,4 +85,4 @@ async def test_nothing_is_left_to_do_for_what_is_gone_or_published(env: WorkerEn
     subject = (await in_thread(make_submission)(env, state)).id if state else "sub_gone"
     await parked(env, VERIFY, subject, "late")
     [work] = await in_thread(dead_letters)(env)
-    assert not await in_thread(retry)(env, work, actor="operator", reason="")
+    assert not await in_thread(retry)(env, work.kind, work.subject, actor="operator", reason="")
