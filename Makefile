@@ -15,7 +15,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint format bench screenshots clean venv venv-dev clients tools-seen
+.PHONY: help run test lint format hooks bench screenshots clean venv venv-dev clients tools-seen
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
@@ -35,6 +35,9 @@ lint: venv-dev ## check style, likely bugs and types
 format: venv-dev ## put the code into its one shape
 	$(BIN)/ruff check --fix-only --quiet .
 	$(BIN)/ruff format .
+
+hooks: venv-dev ## run what lint runs before each commit in this clone
+	$(BIN)/pre-commit install
 
 bench: venv-dev ## measure; prints a table and writes build/bench.json (ARGS)
 	@exec $(BIN)/python -m tests.bench $(ARGS)
