@@ -13,20 +13,18 @@ from typing import Final
 from marketplace.errors import (
     MalformedRecord,
     PublicationBlocked,
-    PublicationConflict,
     PublicationMismatch,
     SkillNotFound,
     SlugTaken,
 )
 from marketplace.models import ALIAS_PREFIX, SKILL_PREFIX, SkillEntry, SkillVersion
-from marketplace.records import SkillRecord, Visibility
+from marketplace.records import SkillRecord
 from marketplace.skills.listing import (
     SORTS,
     SkillFilters,
     SkillPage,
     facet_counts,
     get_published_skills_list,
-    get_skill_facets,
     list_skills,
 )
 from marketplace.skills.moderation import (
@@ -40,7 +38,6 @@ from marketplace.skills.moderation import (
     yank_version,
 )
 from marketplace.skills.publish import (
-    PreparedPublication,
     Publication,
     PublishedFile,
     PublishedVersion,
@@ -48,7 +45,7 @@ from marketplace.skills.publish import (
     publish_skill,
 )
 from marketplace.skills.store import skill_namespace
-from marketplace.skills.visibility import fetchable_versions, is_fetchable, is_visible, listed_skills, visible_skills
+from marketplace.skills.visibility import fetchable_versions, is_visible, listed_skills, visible_skills
 from vskill.environments import WorkerEnv
 from vskill.kv.codec import decode
 from vskill.kv.namespace import KVNamespace
@@ -61,33 +58,25 @@ READ_WINDOW: Final = 2000
 
 __all__ = [
     "ALIAS_PREFIX",
-    "SKILL_PREFIX",
     "SORTS",
     "EnumeratedSkills",
-    "PreparedPublication",
     "Publication",
     "PublicationBlocked",
-    "PublicationConflict",
     "PublicationMismatch",
     "PublishedFile",
     "PublishedVersion",
     "SkillFilters",
     "SkillNotFound",
     "SkillPage",
-    "SkillRecord",
     "SlugTaken",
-    "Visibility",
     "delete_skill",
     "enumerate_published_skills",
     "facet_counts",
     "fetchable_versions",
     "find_skill",
     "find_skill_sync",
-    "find_version",
     "find_version_sync",
     "get_published_skills_list",
-    "get_skill_facets",
-    "is_fetchable",
     "is_visible",
     "list_skills",
     "listed_skills",
@@ -96,12 +85,10 @@ __all__ = [
     "quarantine_skill",
     "quarantine_version",
     "rename_skill",
-    "resolve_slug",
     "resolve_slug_sync",
     "restore",
     "restore_version",
     "unyank",
-    "visible_skills",
     "yank_version",
 ]
 
@@ -151,7 +138,10 @@ def _record_of(outcome: Outcome) -> SkillRecord | None:
 
 
 def resolve_slug_sync(env: WorkerEnv, slug: str) -> str | None:
-    """Return the slug of the skill that ``slug`` names now; see ``resolve_slug``."""
+    """Return the slug of the skill that ``slug`` names now, whether it is shown or not, or ``None``.
+
+    Former names are followed at most five deep; a loop, and an alias that leads nowhere, are not found.
+    """
     # Queries of our own and not get(), which gives no value for a database that is away: that is no "not found".
     rows = SkillEntry.objects.using(env.database).live().filter(namespace=env.name)
     for _hop in range(MAX_ALIAS_DEPTH + 1):
@@ -171,14 +161,6 @@ def _alias_target(text: str) -> str:
     except ValueError:
         return ""
     return target if isinstance(target, str) else ""
-
-
-async def resolve_slug(env: WorkerEnv, slug: str) -> str | None:
-    """Return the slug of the skill that ``slug`` names now, whether it is shown or not, or ``None``.
-
-    Former names are followed at most five deep; a loop, and an alias that leads nowhere, are not found.
-    """
-    return await readers.run(resolve_slug_sync, env, slug)
 
 
 def _may_be_slug(slug: str) -> bool:
@@ -201,11 +183,6 @@ async def find_skill(env: WorkerEnv, slug: str, *, hidden: bool = False) -> Skil
 
 
 def find_version_sync(env: WorkerEnv, skill: SkillEntry, version: str = "") -> SkillVersion | None:
-    """Return a version of a skill that may be fetched; see ``find_version``."""
+    """Return a version of a skill that may be fetched, by default the latest, or ``None``."""
     versions = fetchable_versions(SkillVersion.objects.using(env.database).filter(namespace=env.name, skill=skill))
     return versions.filter(version=version or skill.latest_version).select_related("skill").first()
-
-
-async def find_version(env: WorkerEnv, skill: SkillEntry, version: str = "") -> SkillVersion | None:
-    """Return a version of a skill that may be fetched, by default the latest, or ``None``."""
-    return await readers.run(find_version_sync, env, skill, version)

@@ -9,7 +9,6 @@ from marketplace.derived_models import DownloadDay
 from marketplace.models import SkillEntry
 from vskill.environments import WorkerEnv
 from vskill.kv.clock import database_now
-from vskill.kv.threads import writers
 
 
 def count_download_sync(env: WorkerEnv, skill_id: int, version: str) -> None:
@@ -28,8 +27,3 @@ def count_download_sync(env: WorkerEnv, skill_id: int, version: str) -> None:
         except IntegrityError:
             # The day's first download was counted by another process between our update and our insert.
             days.update(count=F("count") + 1)
-
-
-async def count_download(env: WorkerEnv, skill_id: int, version: str) -> None:
-    """Count one download of a version."""
-    await writers.run(count_download_sync, env, skill_id, version)

@@ -149,7 +149,11 @@ async def get_published_skills_list(
 
 
 def facet_counts(env: WorkerEnv, filters: SkillFilters) -> dict[str, list[tuple[str, int]]]:
-    """Return the values of each facet with their counts, the most frequent first; see ``get_skill_facets``."""
+    """Return the values of each facet (verdict, publisher, license, tag, capability) with the size of their lists.
+
+    The most frequent come first, at most ``FACET_VALUES`` of each. The counts of one facet follow the filters of the
+    others and not its own.
+    """
     counts: dict[str, list[tuple[str, int]]] = {}
     for name, column in _COLUMN_FACETS.items():
         rows = filtered_skills(env, replace(filters, **{name: ""})).exclude(**{column: ""})
@@ -161,17 +165,6 @@ def facet_counts(env: WorkerEnv, filters: SkillFilters) -> dict[str, list[tuple[
         counted_facets = facets.values_list("value").annotate(found=Count("pk")).order_by("-found", "value")
         counts[name] = [(value, found) for value, found in counted_facets[:FACET_VALUES]]
     return counts
-
-
-async def get_skill_facets(
-    env: WorkerEnv,
-    filters: SkillFilters = SkillFilters(),
-) -> dict[str, list[tuple[str, int]]]:
-    """Return the values of each facet (verdict, publisher, license, tag, capability) with the size of their lists.
-
-    The counts of one facet follow the filters of the others and not its own.
-    """
-    return await readers.run(facet_counts, env, filters)
 
 
 def _with_recent(env: WorkerEnv, skills: QuerySet[SkillEntry]) -> QuerySet[SkillEntry]:

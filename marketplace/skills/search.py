@@ -22,7 +22,6 @@ from marketplace.skills.slugs import base_slug
 from marketplace.skills.visibility import listed_skills
 from vskill.environments import WorkerEnv
 from vskill.kv.codec import prefix_end
-from vskill.kv.threads import readers
 
 MAX_QUERY_TERMS: Final = 8
 MAX_TOKEN_LENGTH: Final = 40
@@ -158,7 +157,7 @@ class SearchHit:
 
 
 def search_sync(env: WorkerEnv, query: str, *, limit: int = 20, publisher_handle: str = "") -> list[SearchHit]:
-    """Return the best ``limit`` hits; see ``search``."""
+    """Return the best ``limit`` hits among the skills that are listed; none for a query without words."""
     skills = listed_skills(SkillEntry.objects.using(env.database).filter(namespace=env.name))
     if publisher_handle:
         skills = skills.filter(publisher_handle=publisher_handle)
@@ -167,8 +166,3 @@ def search_sync(env: WorkerEnv, query: str, *, limit: int = 20, publisher_handle
     rows = skills.in_bulk(scores)
     full = 2 * _NAME_WEIGHT * max(1, len(query_terms(query)))
     return [SearchHit(rows[pk], min(1.0, max(1, score) / full)) for pk, score in scores.items() if pk in rows]
-
-
-async def search(env: WorkerEnv, query: str, *, limit: int = 20, publisher_handle: str = "") -> list[SearchHit]:
-    """Return the best hits for a query among the skills that are shown; none for a query without words."""
-    return await readers.run(search_sync, env, query, limit=limit, publisher_handle=publisher_handle)

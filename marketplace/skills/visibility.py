@@ -32,11 +32,6 @@ def listed_skills(skills: QuerySet[SkillEntry]) -> QuerySet[SkillEntry]:
     return visible_skills(skills).exclude(latest_version="")
 
 
-def is_fetchable(version: SkillVersion) -> bool:
-    """Return whether a version's files may be fetched by its exact number; a yanked one may, with a warning."""
-    return version.quarantined_at is None and is_visible(version.skill)
-
-
 def fetchable_versions(versions: QuerySet[SkillVersion]) -> QuerySet[SkillVersion]:
-    """Return the versions whose files may be fetched by their exact number."""
+    """Return the versions whose files may be fetched by their exact number; yanked ones may, with a warning."""
     return versions.filter(quarantined_at__isnull=True, skill__visibility=Visibility.VISIBLE).exclude(skill__slug="")
