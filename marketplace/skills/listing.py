@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import hashlib
 import json
 from dataclasses import astuple, dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from django.db import connections
@@ -22,6 +20,7 @@ from marketplace.skills.visibility import listed_skills
 from vskill.environments import WorkerEnv
 from vskill.kv.clock import database_now
 from vskill.kv.codec import check_key, is_storable, prefix_end
+from vskill.kv.cursors import decode_cursor, encode_cursor
 from vskill.kv.errors import InvalidKey
 from vskill.kv.threads import readers
 
@@ -180,32 +179,43 @@ def _binding(env: WorkerEnv, filters: SkillFilters, sort: str) -> str:
 
 
 def _make_cursor(value: Any, pk: int, binding: str) -> str:
-    if isinstance(value, datetime):
-        value = value.isoformat()
-    text = json.dumps([binding, value, pk], separators=(",", ":"))
-    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+    return encode_cursor(binding, value.isoformat() if isinstance(value, datetime) else value, pk)
 
 
 def _read_cursor(cursor: str, column: str, binding: str) -> tuple[datetime | str | int | None, int]:
-    """Return the place after which a cursor continues: the value of the column, and the row's number.
+    """Return the position that a cursor continues after: the value of the sort column and the row's number.
 
-    A cursor comes back from outside, so that nothing of it is taken on trust.
+    Clients can forge a cursor, so each value is checked before it reaches a query.
     """
-    refusal = InvalidListing("This cursor belongs to another list, or is none. Start again without it.")
     try:
-        bound, value, pk = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
-        if column in _TIMES and value is not None:
-            value = datetime.fromisoformat(value)
-            if value.tzinfo is None:
-                raise refusal
-        elif column == "slug":
-            check_key(value)
-    except (binascii.Error, ValueError, TypeError, RecursionError, InvalidKey) as error:
-        raise refusal from error
-    fits = column in _TIMES or column == "slug" or (type(value) is int and abs(value) < _TOO_LARGE)
-    if bound != binding or type(pk) is not int or abs(pk) >= _TOO_LARGE or not fits:
-        raise refusal
-    return value, pk
+        bound, value, pk = decode_cursor(cursor)
+        if bound != binding:
+            raise ValueError("the cursor of another list")
+        return _column_value(column, value), _integer(pk)
+    except (ValueError, TypeError, OverflowError, InvalidKey) as error:
+        raise InvalidListing("This cursor belongs to another list, or is none. Start again without it.") from error
+
+
+def _column_value(column: str, value: Any) -> datetime | str | int | None:
+    if column in _TIMES:
+        if value is None:
+            return None
+        moment = datetime.fromisoformat(value)
+        if moment.tzinfo is None:
+            raise ValueError("a time without a zone")
+        # Converted here: at either end of the calendar the database adapter's own conversion overflows.
+        return moment.astimezone(UTC)
+    if column == "slug":
+        if not isinstance(value, str):
+            raise TypeError("not a slug")
+        return check_key(value)
+    return _integer(value)
+
+
+def _integer(value: Any) -> int:
+    if type(value) is not int or abs(value) >= _TOO_LARGE:
+        raise ValueError("not an integer that a column can hold")
+    return value
 
 
 def _after(column: str, number: str, descending: bool, alias: str, value: datetime | str | int | None, pk: int) -> Q:

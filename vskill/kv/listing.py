@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import hashlib
-import json
 import logging
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -13,6 +10,7 @@ from typing import Any, Final
 from django.db import connections
 
 from vskill.kv.codec import check_key, check_prefix, decode, prefix_end
+from vskill.kv.cursors import decode_cursor, encode_cursor
 from vskill.kv.errors import InvalidCursor, InvalidKey
 from vskill.kv.models import AbstractKVEntry
 from vskill.kv.reader import CHUNK_SIZE, READ_FAILURES, read_chunk
@@ -50,19 +48,18 @@ def _binding(namespace: str, prefix: str) -> str:
 
 def make_cursor(namespace: str, prefix: str, last_key: str) -> str:
     """Return the cursor that continues the listing of ``prefix`` after ``last_key``."""
-    text = json.dumps([_binding(namespace, prefix), last_key], separators=(",", ":"))
-    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+    return encode_cursor(_binding(namespace, prefix), last_key)
 
 
 def read_cursor(namespace: str, prefix: str, cursor: str) -> str:
     """Return the key after which ``cursor`` continues.
 
-    Raises ``InvalidCursor`` for one of another listing and for what is no cursor.
+    Raises ``InvalidCursor`` for the cursor of another listing and for text that is no cursor.
     """
     try:
-        binding, last_key = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
+        binding, last_key = decode_cursor(cursor)
         check_key(last_key)
-    except (binascii.Error, ValueError, TypeError, AttributeError, RecursionError, InvalidKey) as error:
+    except (ValueError, TypeError, AttributeError, InvalidKey) as error:
         raise InvalidCursor("This is not a cursor. Start the listing again without one.") from error
     if binding != _binding(namespace, prefix):
         raise InvalidCursor("This cursor belongs to another listing. Start again without one.")

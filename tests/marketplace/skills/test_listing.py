@@ -137,8 +137,24 @@ def test_a_cursor_of_another_list_is_refused(env: WorkerEnv) -> None:
         list_skills(env, sort="name", cursor=cursor[:-4])
 
 
+def test_a_cursor_of_an_earlier_release_is_still_read(env: WorkerEnv) -> None:
+    write_entries(env, 3)
+    # Of the list by name in the environment "default", after skill-00000 and row 10**9.
+    cursor = "WyI4ZmNkYWNiYTUxZGMiLCJza2lsbC0wMDAwMCIsMTAwMDAwMDAwMF0"
+    page = list_skills(env, sort="name", cursor=cursor)
+    assert [skill.slug for skill in page.skills] == ["skill-00001", "skill-00002"]
+
+
 @pytest.mark.parametrize("sort", ["newest", "name", "downloads"])
-@pytest.mark.parametrize("value", [None, "x", "2020-01-01", "\ud800", 1, 2**70, -1.5, [], {}, True, ""], ids=repr)
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(None, "x", "2020-01-01", "\ud800", 1, 2**70, -1.5, [], {}, ["a"], {"a": 1}, True, ""),
+        # Outside the calendar once they are converted to UTC.
+        *("0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"),
+    ],
+    ids=repr,
+)
 @pytest.mark.parametrize("number", [1, 2**70, "1", None], ids=repr)
 def test_a_forged_cursor_is_refused_or_leads_somewhere_harmless(
     env: WorkerEnv, sort: str, value: object, number: object
