@@ -10,7 +10,8 @@ from typing import Any, Final
 
 from django.http import HttpResponse
 
-from marketplace.api.http import SAFE, Asked, Refused, api_view, json_answer, limit_of, parameter, public_base, text
+from marketplace.addresses import public_base
+from marketplace.api.http import SAFE, Asked, Refused, api_view, json_answer, limit_of, parameter, text
 from marketplace.api.lookup import exact_version, named_skill, visible_skill, wanted_version, with_latest_versions
 from marketplace.api.shapes import (
     content_fields,
@@ -41,7 +42,7 @@ _SORTS: Final = {
 @api_view(*SAFE)
 def discovery(asked: Asked) -> HttpResponse:
     """Say where the API is, for a client that was given the address of the site."""
-    base = public_base(asked)
+    base = public_base(asked.request, asked.env)
     return json_answer({"apiBase": base, "authBase": base, "minCliVersion": "0.0.1"}, max_age=3600)
 
 
@@ -174,7 +175,7 @@ def install(asked: Asked) -> HttpResponse:
     """Say what to download in order to install a skill."""
     skill = named_skill(asked)
     found = exact_version(asked.env, skill, "")
-    address = f"{public_base(asked)}/api/v1/download?slug={skill.slug}&version={found.version}"
+    address = f"{public_base(asked.request, asked.env)}/api/v1/download?slug={skill.slug}&version={found.version}"
     archive = {"version": found.version, "downloadUrl": address}
     return json_answer({"ok": True, "slug": skill.slug, "installKind": "archive", "archive": archive})
 
@@ -195,7 +196,7 @@ def verify(asked: Asked) -> HttpResponse:
 
 
 def _verification(asked: Asked, skill: SkillEntry, found: SkillVersion) -> dict[str, Any]:
-    base = public_base(asked)
+    base = public_base(asked.request, asked.env)
     tag = parameter(asked, "tag") or None
     yanked = [f"yanked: {found.yank_reason}"] if found.yanked_at is not None else []
     return {

@@ -108,11 +108,6 @@ def _guarded(view: DatabaseView, asked: Asked) -> HttpResponse:
         return text(str(error), 400)
 
 
-def public_base(asked: Asked) -> str:
-    """Return the address under which clients reach this registry, without a slash at its end."""
-    return asked.env.public_url or f"{asked.request.scheme}://{asked.request.get_host()}"
-
-
 def parameter(asked: Asked, name: str, *, longest: int = 512) -> str:
     """Return a parameter of the address, empty where it is not given; raise ``Refused`` for one that nobody means."""
     value = asked.request.GET.get(name, "")

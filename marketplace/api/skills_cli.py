@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from django.http import HttpResponse
 
-from marketplace.api.http import SAFE, Asked, api_view, json_answer, limit_of, parameter, public_base
+from marketplace.addresses import public_base
+from marketplace.api.http import SAFE, Asked, api_view, json_answer, limit_of, parameter
 from marketplace.skills.search import search_sync
 
 
 @api_view(*SAFE)
 def find(asked: Asked) -> HttpResponse:
     """Search; ``source`` is an address, so that the line that the client prints can be given to ``skills add``."""
-    base = public_base(asked)
+    base = public_base(asked.request, asked.env)
     hits = search_sync(
         asked.env,
         parameter(asked, "q"),

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from typing import Any, Final
-from urllib.parse import quote
 
 from django.db.models import Max
-from django.urls import reverse
 from django.utils import timezone
 
+from marketplace.addresses import publisher_href, skill_href
 from marketplace.catalog import SkillFilters, SkillPage, facet_counts, fetchable_versions, list_skills, listed_skills
 from marketplace.errors import MalformedRecord
 from marketplace.models import SkillEntry, SkillVersion
@@ -18,22 +17,6 @@ from vskill.environments import WorkerEnv
 
 PAGE_SIZE: Final = 24
 NEWEST: Final = 6
-
-
-def skill_href(slug: str, below: str = "") -> str:
-    """Return the address of a skill's page, or of something below it."""
-    address = reverse("marketplace:skill", args=[slug])
-    return f"{address}/{below}" if below else address
-
-
-def publisher_href(handle: str) -> str:
-    """Return the address of a publisher's page, empty for no publisher."""
-    return reverse("marketplace:publisher", args=[handle]) if handle else ""
-
-
-def file_href(slug: str, path: str) -> str:
-    """Return the address of one file's page."""
-    return skill_href(slug, f"files/{quote(path)}")
 
 
 def capabilities_of(row: SkillEntry) -> tuple[str, ...] | None:

@@ -11,9 +11,10 @@ from urllib.parse import urlencode, urlsplit
 
 from django.utils.safestring import SafeString
 
+from marketplace.addresses import file_href, publisher_href, skill_href
 from marketplace.catalog import fetchable_versions, find_skill_sync, find_version_sync
 from marketplace.models import SkillEntry, SkillVersion
-from marketplace.pages.lists import capabilities_of, file_href, publisher_href, skill_href
+from marketplace.pages.lists import capabilities_of
 from marketplace.pages.markdown import render_skill_md
 from marketplace.pages.wording import version_words
 from vskill.environments import WorkerEnv

@@ -10,14 +10,14 @@ from django.shortcuts import render
 from django.templatetags.static import static
 from django.views.decorators.http import require_safe
 
+from marketplace.addresses import file_href, public_base, skill_href
 from marketplace.errors import InvalidListing
 from marketplace.pages import skill as skill_page
 from marketplace.pages.api_guide import GROUPS, examples
 from marketplace.pages.file import file_context
 from marketplace.pages.list_query import ListQuery
-from marketplace.pages.lists import file_href, home_context, list_context, publisher_context, skill_href
+from marketplace.pages.lists import home_context, list_context, publisher_context
 from marketplace.pages.wording import CAPABILITIES, VERDICTS
-from vskill.environments import WorkerEnv
 from vskill.kv.threads import readers
 from vskill.worker_context import require_worker_env
 
@@ -140,8 +140,3 @@ async def _page_of_skill(
         query = f"?{request.GET.urlencode()}" if request.GET else ""
         return HttpResponsePermanentRedirect(skill_href(answer, below) + query)
     return render(request, template, answer)
-
-
-def public_base(request: HttpRequest, env: WorkerEnv) -> str:
-    """Return the address under which clients reach this registry, without a slash at its end."""
-    return env.public_url or f"{request.scheme}://{request.get_host()}"

@@ -1,0 +1,34 @@
+"""Addresses that the marketplace gives out: the base URL of the registry and the paths of its pages."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+from django.http import HttpRequest
+from django.urls import reverse
+
+from vskill.environments import WorkerEnv
+
+
+def public_base(request: HttpRequest, env: WorkerEnv) -> str:
+    """Return the base URL under which clients reach this registry, without a trailing slash.
+
+    It is the environment's ``public_url``, or the scheme and host of the request where none is configured.
+    """
+    return env.public_url or f"{request.scheme}://{request.get_host()}"
+
+
+def skill_href(slug: str, below: str = "") -> str:
+    """Return the path of a skill's page, or of ``below`` under it."""
+    address = reverse("marketplace:skill", args=[slug])
+    return f"{address}/{below}" if below else address
+
+
+def publisher_href(handle: str) -> str:
+    """Return the path of a publisher's page, or an empty string for an empty handle."""
+    return reverse("marketplace:publisher", args=[handle]) if handle else ""
+
+
+def file_href(slug: str, path: str) -> str:
+    """Return the path of the page that shows one file of a skill."""
+    return skill_href(slug, f"files/{quote(path)}")
