@@ -1,7 +1,8 @@
-"""What every admin of the product shares: rows of one environment, shown and never edited by hand."""
+"""What every admin of the product shares: rows of one environment, shown but not edited by hand."""
 
 from __future__ import annotations
 
+import json
 import re
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -9,16 +10,18 @@ from django.contrib import admin
 from django.db import connections
 from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 
-from vskill.kv.codec import prefix_end
+from vskill.kv.codec import decode, prefix_end
 from vskill.worker_context import require_worker_env
 
 
 def prefix_range(column: str, text: str) -> Q:
-    """Return the condition that a column of the current environment starts with ``text``, in words that an index
-    answers.
+    """Return the condition that ``column`` starts with ``text``, in a form that an index of the database answers.
 
-    SQLite reads the whole table for LIKE; a range means something else in PostgreSQL under most collations.
+    It is for rows of the current environment, whose database decides the form: SQLite scans the whole table for LIKE,
+    and under most collations of PostgreSQL a range selects other rows than the prefix does.
     """
     if connections[require_worker_env().database].vendor == "postgresql":
         return Q(**{f"{column}__startswith": text})
@@ -27,19 +30,55 @@ def prefix_range(column: str, text: str) -> Q:
     return lower & Q(**{f"{column}__lt": end}) if end is not None else lower
 
 
-# No row has a longer number, and SQLite refuses to look for one.
+# No primary key is longer, and SQLite raises an error for a larger integer.
 _NUMBER: Final = re.compile(r"\d{1,18}", re.ASCII)
 
 
 def row_numbers(text: str) -> list[str]:
-    """Return the numbers of rows in a list that commas separate; what no row can have is left out."""
+    """Return the primary keys in a comma-separated list, without the items that cannot be one."""
     return [one for one in text.split(",") if _NUMBER.fullmatch(one)]
+
+
+def pretty_json(text: str) -> SafeString:
+    """Return stored JSON as HTML, indented and sorted by key; text that is not JSON is shown as it is, with a warning.
+
+    Unpaired surrogates, which a response cannot encode, are shown as the escapes that JSON has for them.
+    """
+    try:
+        shown = json.dumps(decode(text), indent=2, ensure_ascii=False, sort_keys=True)
+    except (ValueError, RecursionError) as error:
+        return format_html("<p><strong>Malformed: {}</strong></p><pre>{}</pre>", error, text)
+    return format_html("<pre>{}</pre>", shown.encode(errors="backslashreplace").decode())
+
+
+class ChoiceFilter(admin.SimpleListFilter):
+    """Narrow a list by one of a few fixed choices.
+
+    A choice is a value of the column ``parameter_name``, unless a subclass overrides ``condition``.
+    """
+
+    choices_offered: ClassVar[tuple[tuple[str, str], ...]] = ()
+    """Each choice as it appears in the query string, and its label."""
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        """Return the choices with their labels."""
+        return list(self.choices_offered)
+
+    def condition(self, choice: str) -> Q | None:
+        """Return the condition that a choice stands for, or ``None`` to leave the list as it is."""
+        return Q(**{str(self.parameter_name): choice})
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """Return the rows that fit the choice, or all rows where nothing was chosen."""
+        choice = self.value()
+        condition = self.condition(choice) if choice else None
+        return queryset if condition is None else queryset.filter(condition)
 
 
 if TYPE_CHECKING:
     _ModelAdmin = admin.ModelAdmin[Any]
 else:
-    # The class takes its parameter from type checkers alone.
+    # Only type checkers know the class as generic.
     _ModelAdmin = admin.ModelAdmin
 
 
@@ -51,19 +90,33 @@ class ReadOnlyAdmin(_ModelAdmin):
     environment_column: ClassVar[str] = "namespace"
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        """Return the rows of the environment that the host name chose."""
+        """Return the rows of the environment that the host name selects."""
         env = require_worker_env()
         rows: QuerySet[Any] = self.model._default_manager.using(env.database)
         return rows.filter(**{self.environment_column: env.name}).order_by(*self.get_ordering(request))
 
+    def search_condition(self, term: str) -> Q:
+        """Return the condition for a search term, which an index must answer; by default a prefix of the first field.
+
+        ``term`` is stripped and not empty.
+        """
+        return prefix_range(self.search_fields[0], term)
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        """Return the rows that fit ``search_condition``, and that there are no duplicates among them."""
+        term = search_term.strip().replace("\0", "")
+        return (queryset.filter(self.search_condition(term)) if term else queryset), False
+
     def has_add_permission(self, request: HttpRequest) -> bool:
-        """Nothing is added by hand."""
+        """Return ``False``: nothing is added by hand."""
         return False
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Nothing is deleted by hand."""
+        """Return ``False``: nothing is deleted by hand."""
         return False
 
     def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Nothing is edited by hand; operations ask for the permission themselves."""
+        """Return ``False``: nothing is edited by hand. Operations check the permission themselves."""
         return False

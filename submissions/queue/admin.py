@@ -2,41 +2,34 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from django.contrib import admin
-from django.db.models import Q, QuerySet
+from django.db.models import Q
 from django.db.models.functions import Now
-from django.http import HttpRequest
 from django.utils import timezone
-from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from submissions.models import QueueMessage, RecoverySweep
-from vskill.read_only_admin import ReadOnlyAdmin, prefix_range
+from vskill.read_only_admin import ChoiceFilter, ReadOnlyAdmin, pretty_json
 
 
-class MessageStateFilter(admin.SimpleListFilter):
-    """Where a message stands."""
+class MessageStateFilter(ChoiceFilter):
+    """Messages in one state."""
 
     title = "state"
     parameter_name = "state"
+    choices_offered = (("waiting", "waiting"), ("delayed", "delayed"), ("leased", "in work"), ("parked", "parked"))
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        """Offer the four places."""
-        return [("waiting", "waiting"), ("delayed", "delayed"), ("leased", "in work"), ("parked", "parked")]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[QueueMessage]) -> QuerySet[QueueMessage]:
-        """Cut the list down by the database's clock."""
+    def condition(self, choice: str) -> Q | None:
+        """Return the condition of a state by the database's clock."""
         free = Q(parked_at__isnull=True) & (Q(leased_until__isnull=True) | Q(leased_until__lte=Now()))
-        where = {
+        return {
             "waiting": free & Q(available_at__lte=Now()),
             "delayed": free & Q(available_at__gt=Now()),
             "leased": Q(parked_at__isnull=True, leased_until__gt=Now()),
             "parked": Q(parked_at__isnull=False),
-        }.get(self.value() or "")
-        return queryset.filter(where) if where is not None else queryset
+        }.get(choice)
 
 
 @admin.register(QueueMessage)
@@ -61,13 +54,6 @@ class QueueMessageAdmin(ReadOnlyAdmin):
     search_help_text = "The start of what the message is about (sub_…)"
     ordering = ("due_at", "id")
 
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
-    ) -> tuple[QuerySet[Any], bool]:
-        """Search by a range that the index answers."""
-        term = search_term.strip()
-        return (queryset.filter(prefix_range("subject", term)) if term else queryset), False
-
     @admin.display(description="place")
     def place(self, message: QueueMessage) -> str:
         """Return where it stands."""
@@ -84,24 +70,24 @@ class QueueMessageAdmin(ReadOnlyAdmin):
         return message.last_error[:120] or "-"
 
 
-class SweepFilter(admin.SimpleListFilter):
-    """Sweeps that are worth a look."""
+class SweepFilter(ChoiceFilter):
+    """Sweeps that moved something, had failures or never ended."""
 
     title = "outcome"
     parameter_name = "outcome"
+    choices_offered = (
+        ("moved", "moved something"),
+        ("failed", "left something unread or undone"),
+        ("open", "never ended"),
+    )
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        """Offer the three kinds."""
-        return [("moved", "moved something"), ("failed", "left something unread or undone"), ("open", "never ended")]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[RecoverySweep]) -> QuerySet[RecoverySweep]:
-        """Cut the list down."""
-        where = {
+    def condition(self, choice: str) -> Q | None:
+        """Return the condition of an outcome."""
+        return {
             "moved": Q(recovered__gt=0) | Q(held__gt=0),
             "failed": Q(failed__gt=0) | Q(failed_reads__gt=0) | Q(left__gt=0),
             "open": Q(ended_at__isnull=True),
-        }.get(self.value() or "")
-        return queryset.filter(where) if where is not None else queryset
+        }.get(choice)
 
 
 @admin.register(RecoverySweep)
@@ -127,4 +113,4 @@ class RecoverySweepAdmin(ReadOnlyAdmin):
     @admin.display(description="report")
     def report(self, sweep: RecoverySweep) -> SafeString:
         """Return the report, indented."""
-        return format_html("<pre>{}</pre>", json.dumps(json.loads(sweep.details), indent=2))
+        return pretty_json(sweep.details)

@@ -202,6 +202,13 @@ def test_an_expired_entry_is_marked_and_a_value_is_shown_for_reading(admin_clien
     assert "&quot;b&quot;: &quot;&lt;i&gt;&quot;" in page
 
 
+def test_a_value_that_no_response_can_encode_is_shown_with_its_escapes(admin_client: Client, env: WorkerEnv) -> None:
+    KVNamespace(KVEntry, env).put_sync("a", {"b": "\ud800 縦"})
+
+    page = text_of(admin_client, f"{ENTRIES}{KVEntry.objects.get().pk}/change/")
+    assert "&quot;b&quot;: &quot;\\ud800 縦&quot;" in page
+
+
 def test_another_environments_rows_are_not_shown(admin_client: Client, env: WorkerEnv) -> None:
     publish_example(env)
     SkillEntry.objects.update(namespace="another")

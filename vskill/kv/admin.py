@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -12,12 +11,11 @@ from django.core.paginator import Paginator
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
-from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from vskill.kv.codec import decode, prefix_end
+from vskill.kv.codec import prefix_end
 from vskill.kv.models import AbstractKVEntry, KVEntry
-from vskill.read_only_admin import ReadOnlyAdmin, prefix_range
+from vskill.read_only_admin import ReadOnlyAdmin, prefix_range, pretty_json
 
 # Counting is a walk over every row; nobody turns to the page after this many.
 MOST_COUNTED: Final = 10_000
@@ -70,15 +68,6 @@ def _kinds(rows: QuerySet[Any]) -> Iterator[str]:
             return
 
 
-def pretty_value(text: str) -> SafeString:
-    """Return a value for reading: indented JSON, or the text as it is with a word of warning."""
-    try:
-        shown = json.dumps(decode(text), indent=2, ensure_ascii=False, sort_keys=True)
-    except ValueError as error:
-        return format_html("<p><strong>Malformed: {}</strong></p><pre>{}</pre>", error, text)
-    return format_html("<pre>{}</pre>", shown)
-
-
 @admin.register(KVEntry)
 class KVEntryAdmin(ReadOnlyAdmin):
     """Entries without a table of their own: health, pauses, recoveries, the block list."""
@@ -93,13 +82,6 @@ class KVEntryAdmin(ReadOnlyAdmin):
     fields = ("key", "version", "expiry", "created_at", "updated_at", "pretty_metadata", "pretty")
     readonly_fields = fields
 
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
-    ) -> tuple[QuerySet[Any], bool]:
-        """Search by a range of keys, which the index answers."""
-        term = search_term.strip().replace("\0", "")
-        return (queryset.filter(prefix_range("key", term)) if term else queryset), False
-
     @admin.display(description="expires", ordering="expires_at")
     def expiry(self, entry: AbstractKVEntry) -> str:
         """Return when an entry expires, with a mark where it has and waits to be purged."""
@@ -111,9 +93,9 @@ class KVEntryAdmin(ReadOnlyAdmin):
     @admin.display(description="value")
     def pretty(self, entry: AbstractKVEntry) -> SafeString:
         """Return the value, indented."""
-        return pretty_value(entry.value)
+        return pretty_json(entry.value)
 
     @admin.display(description="metadata")
     def pretty_metadata(self, entry: AbstractKVEntry) -> SafeString:
         """Return the metadata, indented."""
-        return pretty_value(entry.metadata)
+        return pretty_json(entry.metadata)

@@ -1,0 +1,143 @@
+"""Rows that operators change by named operations: chosen in the list, confirmed with a reason, done one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Final, Protocol
+
+from django.contrib import messages
+from django.contrib.auth import get_permission_codename
+from django.core.exceptions import PermissionDenied
+from django.db import DatabaseError
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+
+from vskill.errors import VskillError
+from vskill.read_only_admin import ReadOnlyAdmin, row_numbers
+
+MOST_ROWS: Final = 1000
+
+
+class Operation(Protocol):
+    """An operation as operators see it; the subclass of ``OperationsAdmin`` knows how to run it."""
+
+    @property
+    def name(self) -> str:
+        """Return its name in addresses."""
+        ...
+
+    @property
+    def label(self) -> str:
+        """Return the text of its button."""
+        ...
+
+    @property
+    def consequence(self) -> str:
+        """Return what happens when it is confirmed."""
+        ...
+
+
+class OperationsAdmin(ReadOnlyAdmin):
+    """Offer operations on rows, each behind a page that asks for a reason.
+
+    ``actions`` names the operations that the list offers. A target is what one run of an operation changes: a row,
+    unless a subclass overrides ``targets_of``. The permission to change the model is the permission to operate.
+    """
+
+    operations: ClassVar[Mapping[str, Operation]]
+    """Every operation by its name."""
+    operate_template: ClassVar[str]
+    """The confirmation page: it is given ``operation``, the targets, and ``missing_reason``."""
+    targets_name: ClassVar[str] = "targets"
+    """The name of the targets in ``operate_template``."""
+
+    def targets_of(
+        self,
+        request: HttpRequest,  # noqa: ARG002 - read by subclasses
+        operation: Any,  # noqa: ARG002 - as above
+        rows: QuerySet[Any],
+    ) -> list[Any]:
+        """Return the targets of ``operation`` among the ``rows`` that the address names."""
+        return list(rows)
+
+    def name_of(self, target: Any) -> str:
+        """Return what messages call a target."""
+        raise NotImplementedError
+
+    def run_on(self, operation: Any, target: Any, *, actor: str, reason: str) -> None:
+        """Run ``operation`` on one target.
+
+        A ``VskillError`` or ``DatabaseError`` becomes a message, and the next target follows.
+        """
+        raise NotImplementedError
+
+    def has_operate_permission(self, request: HttpRequest) -> bool:
+        """Return whether this operator may run operations."""
+        user: Any = request.user
+        return bool(user.has_perm(f"{self.opts.app_label}.{get_permission_codename('change', self.opts)}"))
+
+    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
+        """Return the operations that ``actions`` names, for operators who may run them."""
+        if not self.has_operate_permission(request):
+            return {}
+        offered = [self.operations[str(name)] for name in self.actions or ()]
+        return {one.name: (self._open(one.name), one.name, one.label) for one in offered}
+
+    def get_urls(self) -> list[URLPattern]:
+        """Add the confirmation page."""
+        operate = path("operate/<str:name>/", self.admin_site.admin_view(self.operate), name=self._url_name("operate"))
+        return [operate, *super().get_urls()]
+
+    def operate(self, request: HttpRequest, name: str) -> HttpResponse:
+        """Show the confirmation page of an operation, or run it on each target where a reason was posted.
+
+        The query parameter ``ids`` lists primary keys, of which the first ``MOST_ROWS`` count.
+        """
+        if not self.has_operate_permission(request):
+            raise PermissionDenied
+        operation = self.operations.get(name)
+        if operation is None:
+            raise Http404
+        rows = self.get_queryset(request).filter(pk__in=row_numbers(request.GET.get("ids", ""))[:MOST_ROWS])
+        targets = self.targets_of(request, operation, rows)
+        reason = request.POST.get("reason", "").strip()
+        if request.method == "POST" and reason:
+            self._run(request, operation, targets, reason)
+            return HttpResponseRedirect(reverse(f"admin:{self._url_name('changelist')}"))
+        context = {
+            **self.admin_site.each_context(request),
+            "title": operation.label,
+            "operation": operation,
+            self.targets_name: targets,
+            "missing_reason": request.method == "POST",
+            "opts": self.opts,
+        }
+        return TemplateResponse(request, self.operate_template, context)
+
+    def operate_address(self, name: str) -> str:
+        """Return the address of an operation's confirmation page, without the rows."""
+        return reverse(f"admin:{self._url_name('operate')}", args=[name])
+
+    def _run(self, request: HttpRequest, operation: Operation, targets: list[Any], reason: str) -> None:
+        actor = request.user.get_username()
+        done = 0
+        for target in targets:
+            try:
+                self.run_on(operation, target, actor=actor, reason=reason)
+                done += 1
+            except (VskillError, DatabaseError) as error:
+                self.message_user(request, f"{self.name_of(target)}: {error}", messages.ERROR)
+        if done:
+            self.message_user(request, f"{operation.label}: {done} of {len(targets)} done.", messages.SUCCESS)
+
+    def _open(self, name: str) -> Callable[..., HttpResponse]:
+        def action(_admin: Any, _request: HttpRequest, queryset: QuerySet[Any]) -> HttpResponse:
+            ids = ",".join(str(pk) for pk in queryset.values_list("pk", flat=True))
+            return HttpResponseRedirect(f"{self.operate_address(name)}?ids={ids}")
+
+        return action
+
+    def _url_name(self, page: str) -> str:
+        return f"{self.opts.app_label}_{self.opts.model_name}_{page}"
