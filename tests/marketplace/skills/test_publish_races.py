@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
-from django.db import connections
+from django.db import connection, connections
 
 from marketplace.catalog import PublishedVersion, publish_skill, quarantine_skill, rename_skill, resolve_slug_sync
 from marketplace.derived_models import SearchToken
@@ -89,6 +89,38 @@ def test_a_rename_and_a_publication_of_the_old_name_never_share_it(env: WorkerEn
 
     assert resolve_slug_sync(env, "hello-skill") == "greeter"
     assert SkillEntry.objects.get(publisher_handle="mallory").slug == "mallory-hello-skill"
+
+
+@pytest.mark.postgres
+@pytest.mark.skipif(
+    connection.vendor != "postgresql", reason="on SQLite nothing is written between the lookup and the insert"
+)
+def test_a_name_that_becomes_an_alias_between_lookup_and_insert_stays_with_its_skill(
+    env: WorkerEnv, tmp_path: Path
+) -> None:
+    owner = publishing(env, tmp_path / "owner")
+    stranger = publishing(env, tmp_path / "stranger", repo_url="https://github.com/mallory/skills")
+
+    def publish_and_rename() -> None:
+        owner()
+        rename_skill(env, "hello-skill", "greeter", actor="test", reason="clearer")
+
+    upcoming = [publish_and_rename]
+
+    def interrupt_first_insert(
+        execute: Callable[..., Any], sql: str, params: Any, many: bool, context: dict[str, Any]
+    ) -> Any:
+        # By now the stranger's transaction has found the name free.
+        if upcoming and sql.startswith(f'INSERT INTO "{SkillEntry._meta.db_table}"'):
+            at_once([upcoming.pop()])
+        return execute(sql, params, many, context)
+
+    with connection.execute_wrapper(interrupt_first_insert):
+        published = stranger()
+
+    assert upcoming == []
+    assert published.slug == "mallory-hello-skill"
+    assert resolve_slug_sync(env, "hello-skill") == "greeter"
 
 
 def test_a_quarantine_holds_against_a_publication_at_the_same_time(env: WorkerEnv, tmp_path: Path) -> None:
