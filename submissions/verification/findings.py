@@ -1,4 +1,4 @@
-"""What a check found: one shape for the pre-scan, the linter and every engine."""
+"""Findings: one shape for the pre-scan, the linter and every engine."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MAX_EXCERPT = 240
 
 
 class Severity(StrEnum):
-    """How much harm a finding may mean; the order is the order of ``rank``."""
+    """How much harm a finding may mean, in ascending order."""
 
     INFO = "info"
     LOW = "low"
@@ -23,7 +23,7 @@ class Severity(StrEnum):
 
     @property
     def rank(self) -> int:
-        """Return 0 for info up to 4 for critical."""
+        """Return the position in this order: 0 for info, 4 for critical."""
         return _RANKS[self]
 
 
@@ -31,11 +31,11 @@ _RANKS = {severity: rank for rank, severity in enumerate(Severity)}
 
 
 class FindingKind(StrEnum):
-    """What sort of statement a finding makes, which decides what it may lead to.
+    """What kind of statement a finding makes, which decides what verdict it can lead to.
 
-    ``format`` stops a package before any engine sees it and accuses nobody. ``malicious`` is an engine's word for
+    ``format`` stops a package before any engine runs and accuses nobody. ``malicious`` is what an engine calls
     deliberate deception. ``risk`` is a dangerous construct, ``exposure`` a secret that the author leaked, ``coverage``
-    something an engine did not read, ``lint`` a departure from the specification that harms nobody.
+    a part that an engine did not read, ``lint`` a harmless deviation from the specification.
     """
 
     FORMAT = "format"
@@ -48,10 +48,10 @@ class FindingKind(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that a check saw, with the place, the reason it matters and what to do about it.
+    """One result of a check, with its place, why it matters and what to do about it.
 
-    Every text is made safe to show when the finding is built (see ``visible``); it is still plain text, so a page
-    must escape it for HTML. ``line`` counts from 1; None means the whole file, an empty ``file`` the whole package.
+    Every text is made safe to show when the finding is built (see ``visible``). It is still plain text, so a page must
+    escape it for HTML. ``line`` counts from 1, None means the whole file; an empty ``file`` means the whole package.
     """
 
     rule_id: str
@@ -66,13 +66,13 @@ class Finding:
     kind: FindingKind = FindingKind.RISK
 
     def __post_init__(self) -> None:
-        """Make every text safe to show, so that no caller has to remember it."""
+        """Make every text safe to show, so that no caller can forget to."""
         object.__setattr__(self, "excerpt", visible(self.excerpt, MAX_EXCERPT))
         for name in ("file", "title", "why", "advice"):
             object.__setattr__(self, name, visible(getattr(self, name)))
 
     def as_json(self) -> dict[str, Any]:
-        """Return plain values that ``json.dumps`` accepts; ``from_json`` reads them back."""
+        """Return plain values for ``json.dumps``; ``from_json`` reads them back."""
         return {
             "ruleId": self.rule_id,
             "severity": self.severity.value,
@@ -88,7 +88,7 @@ class Finding:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Finding:
-        """Rebuild a finding from ``as_json``; raises KeyError or ValueError for anything else."""
+        """Rebuild a finding from ``as_json``; raises KeyError, TypeError or ValueError for anything else."""
         line = value["line"]
         return cls(
             rule_id=str(value["ruleId"]),
@@ -108,7 +108,7 @@ _KIND_ORDER = {kind: place for place, kind in enumerate(FindingKind)}
 
 
 def strongest_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Return the findings without repetitions, the most severe first, in an order that is always the same."""
+    """Return the findings without duplicates, most severe first, in a deterministic order."""
     unique = dict.fromkeys(findings)
     return tuple(
         sorted(

@@ -1,4 +1,4 @@
-"""Read the frontmatter of a SKILL.md: a small, strict part of YAML, every scalar a string."""
+"""Read the frontmatter of a SKILL.md: a small, strict subset of YAML in which every scalar is a string."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from submissions.verification.findings import Finding, FindingKind, Severity
 
 MAX_DEPTH = 6
 MAX_NODES = 1000
-# PyYAML takes time that grows with the square of how deep brackets are nested on a line, before it says a word.
+# Checked before PyYAML runs, whose time grows with the square of the nesting of brackets on a line.
 MAX_BRACKET_DEPTH = 100
 # One frontmatter value: text, list or map, nested.
 Value = str | list["Value"] | dict[str, "Value"]
@@ -29,7 +29,7 @@ _BOMS = (
 
 
 class FrontmatterError(Exception):
-    """Raised inside this package for the first thing that stops reading; ``finding`` is what to show."""
+    """Raised inside this package for the first problem that stops the reader; ``finding`` describes it."""
 
     def __init__(self, finding: Finding) -> None:
         """Keep the finding."""
@@ -46,7 +46,11 @@ class SkillDocument:
 
 
 def problem(rule: str, title: str, *, file: str, line: int | None = None, excerpt: str = "", advice: str) -> Finding:
-    """Return a finding that stops a package for its format."""
+    """Return a finding about the format of SKILL.md, which stops a package.
+
+    ``rule`` is the rule's id without its prefix ``format.``. ``title``, ``excerpt`` and ``advice`` are shown to the
+    author. ``file`` and ``line`` (from 1, None for the whole file) are its place.
+    """
     return Finding(
         rule_id=f"format.{rule}",
         severity=Severity.MEDIUM,
@@ -167,7 +171,7 @@ def _bracket_depth(source: str) -> int:
 
 
 class _Reader:
-    """Builds plain values from the events of PyYAML's safe parser, so that no tag ever constructs an object."""
+    """Builds plain values from the events of PyYAML's parser, so that no tag ever constructs an object."""
 
     def __init__(self, source: str, file: str) -> None:
         self._source = source.split("\n")

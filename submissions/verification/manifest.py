@@ -1,4 +1,4 @@
-"""What a skill says about itself: the fields of its frontmatter by the agentskills.io rules."""
+"""Check the fields of a skill's frontmatter by the specification of agentskills.io."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _KNOWN_FIELDS = frozenset({"name", "description", "license", "compatibility", "m
 
 @dataclass
 class Manifest:
-    """The fields of one SKILL.md and what is wrong with them; unreadable fields are empty."""
+    """The fields of one SKILL.md and the findings about them; unreadable fields are empty."""
 
     name: str = ""
     description: str = ""
@@ -34,7 +34,10 @@ class Manifest:
 
 
 def read_manifest(fields: Mapping[str, Value], *, folder: str, file: str) -> Manifest:
-    """Check every field and return them all, with every problem; ``folder`` is the name of the skill's folder."""
+    """Check every field and return them with all findings.
+
+    ``folder`` is the name of the skill's folder, '' for the root; ``file`` is the path that findings show.
+    """
     manifest = Manifest()
     found = manifest.findings
     manifest.name = _name(fields, folder, file, found)
@@ -53,7 +56,11 @@ def read_manifest(fields: Mapping[str, Value], *, folder: str, file: str) -> Man
 
 
 def lint(rule: str, title: str, file: str, advice: str, severity: Severity = Severity.LOW) -> Finding:
-    """Return a finding about style: it never stops a package."""
+    """Return a finding about a deviation from the specification, which never stops a package.
+
+    ``rule`` is the rule's id without its prefix ``lint.``. ``title`` and ``advice`` are shown to the author, with the
+    path ``file``. ``severity`` is LOW unless the rule is a mere remark.
+    """
     return Finding(
         rule_id=f"lint.{rule}",
         severity=severity,

@@ -109,10 +109,11 @@ def _found(entry: TreeEntry, content: bytes | None, limits: PackageLimits) -> Fo
 async def read_package(
     snapshot: Snapshot, path: str, *, destination: Path, limits: PackageLimits | None = None
 ) -> SkillPackage:
-    """Check the skill in the folder ``path`` ('' for the root) and write its files into ``destination``.
+    """Check the skill in the folder ``path`` ('' for the root) of ``snapshot`` and write it into ``destination``.
 
     ``destination`` is an empty folder, which the caller removes; after an error it may hold some files. Raises
-    InvalidPackage with every format problem at once, and the errors of ``source.blobs``.
+    InvalidPackage with every format problem at once, those that exceed ``limits`` included, and the errors of
+    ``source.blobs``.
     """
     limits = limits or PackageLimits()
     path = path.strip("/")

@@ -1,4 +1,4 @@
-"""Run one engine over one package in a child process of its own; whatever it does, a result comes back."""
+"""Run one engine on one package in a child process, and return a result whatever the engine does."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MIB = 1024 * 1024
 
 @dataclass(frozen=True)
 class EngineLimits:
-    """What one run of an engine may take; ``address_space`` and the file sizes are in bytes."""
+    """The limits of one run of an engine, as in ``ChildLimits``: seconds and bytes."""
 
     seconds: float = 90
     cpu_seconds: int = 60
@@ -31,8 +31,8 @@ class EngineLimits:
 async def run_engine(engine: Engine, tree: Path, limits: EngineLimits | None = None) -> EngineResult:
     """Scan the folder ``tree`` (an absolute path) and return the engine's result, or a ``failed`` or ``timed_out`` one.
 
-    Never raises for trouble of the engine. The child gets no secrets, no network where the kernel can deny it, a
-    scratch folder as home and working directory, and is killed with its group when this task is cancelled.
+    Does not raise for a failure of the engine. The child gets no secrets, a scratch folder as its home and working
+    directory, and no network where the kernel permits that. Its process group is killed when this task is cancelled.
     """
     limits = limits or EngineLimits()
     try:
@@ -63,7 +63,7 @@ async def _run(engine: Engine, tree: Path, limits: EngineLimits) -> ChildResult:
             "LANG": "C.UTF-8",
             "PYTHONUTF8": "1",
             "PYTHONDONTWRITEBYTECODE": "1",
-            # Sets would otherwise come out in another order each time, and the same content must give the same result.
+            # A fixed order of sets, because the same content must give the same result.
             "PYTHONHASHSEED": "0",
         }
         child_limits = ChildLimits(

@@ -1,7 +1,7 @@
-"""Our own look at the shape of a package: before a byte of it is read, and again over its files.
+"""The pre-scan: check the list of files of a package before any is read, and the first bytes of each afterwards.
 
-What is found here with the kind ``format`` stops the package and tells its author what to change; it accuses nobody.
-The rest are findings like those of an engine.
+Findings of the kind ``format`` stop the package and tell its author what to change; they accuse nobody. The others are
+treated like those of an engine.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from pathlib import PurePosixPath
 from submissions.source.tree_entries import MODE_LINK, MODE_SUBMODULE, TreeEntry, collisions, odd_name
 from submissions.verification.findings import Finding, FindingKind, Severity
 
-# Part of what a verdict is keyed by: raise it with every change of a rule below.
+# Part of the key of a verdict. Raise it with every change of a rule below.
 VERSION = "2"
 _MIB = 1024 * 1024
-# At most this many findings of one rule: 10,000 links need not be named one by one.
+# Findings reported per rule. A package may hold 10,000 links.
 _MAX_REPORTED = 20
 
 _ARCHIVES = re.compile(
@@ -60,7 +60,7 @@ _SHELL_SHEBANG = re.compile(rb"#![^\n]*\b(sh|bash|zsh|fish|ksh|dash|pwsh)\b")
 
 @dataclass(frozen=True)
 class PackageLimits:
-    """Bounds of one skill, in files and bytes, and of how many ``skills`` a repository may list."""
+    """The limits of one skill, in files and bytes, and the number of ``skills`` that a repository may list."""
 
     files: int = 500
     total_bytes: int = 10 * _MIB
@@ -71,7 +71,7 @@ class PackageLimits:
 
 
 def check_entries(entries: Iterable[TreeEntry], limits: PackageLimits) -> list[Finding]:
-    """Return what is wrong with the listing of a package (paths relative to it), without reading any file."""
+    """Return what is wrong with the list of files of a package (paths relative to it), without reading any."""
     listed = sorted(entries, key=lambda entry: entry.path)
     found: list[Finding] = []
     if len(listed) > limits.files:
@@ -132,9 +132,9 @@ def _check_entry(entry: TreeEntry, limits: PackageLimits) -> Iterable[Finding]:
 
 
 def check_files(files: Mapping[str, bytes]) -> list[Finding]:
-    """Return what the bytes of the files (by their path) show: archives and compiled code under any name.
+    """Return findings about archives and compiled code, whatever the names of the files.
 
-    Only the first few hundred bytes of each are looked at, so callers may pass the beginnings only.
+    ``files`` maps each path to the first 1,024 bytes of the file, or to more.
     """
     found: list[Finding] = []
     for path, content in sorted(files.items()):
@@ -160,9 +160,9 @@ def check_files(files: Mapping[str, bytes]) -> list[Finding]:
 
 
 def capabilities_of(files: Mapping[str, bytes]) -> tuple[str, ...]:
-    """Return what the files (by their path, the beginnings are enough) can do by their kind alone, in engines' words.
+    """Return the capabilities that the types of the files show, named as the engines name them.
 
-    Engines look for calls out of other languages; a shell script is nothing but such calls.
+    ``files`` is as in ``check_files``. Engines look for shell calls in other languages; a shell script is one itself.
     """
     shell = any(_SHELL_SCRIPT.search(path) or _SHELL_SHEBANG.match(content) for path, content in files.items())
     return ("shell_execution",) if shell else ()

@@ -1,4 +1,4 @@
-"""From findings to a verdict: a pure function, the same answer for the same input every time."""
+"""Turn findings into a verdict: pure functions, with the same result for the same input."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from submissions.verification import structure
 from submissions.verification.engines.base import EngineResult, EngineStatus
 from submissions.verification.findings import Finding, FindingKind, Severity, strongest_first
 
-# Raise with every change of the rules below: decisions are keyed by it.
+# Part of the key of a decision. Raise it with every change of the rules below.
 _RULES = "2"
 
 
 class Verdict(StrEnum):
     """What happens to a package.
 
-    ``format``: its author must change something, nobody is accused. ``refused``: known bad content. ``held_high`` and
-    ``held``: a person must look. ``notes`` and ``clear``: it may be published. ``inconclusive``: not scanned.
+    ``format``: its author must change something. ``refused``: its content is known to be bad. ``held_high``, ``held``
+    and ``inconclusive`` (not scanned completely): a person must review it. ``notes`` and ``clear``: it may be
+    published.
     """
 
     FORMAT = "format"
@@ -35,12 +36,12 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class VerdictPolicy:
-    """What an environment asks of a package.
+    """What an environment requires of a package.
 
-    ``engines`` are the names that are due: one that did not complete makes the verdict inconclusive. ``hold_from`` is
-    the severity from which a risk or a malicious sign that an engine found holds, below its own threshold too.
-    ``strong_findings`` is how many different malicious indicators make a hold a high one. ``hold_structure_from`` is
-    the severity from which a finding of our own pre-scan holds.
+    ``engines`` are the names of the engines that must complete; otherwise the verdict is inconclusive. A risk or
+    malicious finding of an engine from severity ``hold_from`` holds the package, even below the engine's own
+    threshold. So does a finding of the pre-scan from severity ``hold_structure_from``. ``strong_findings`` different
+    malicious indicators turn a hold into a high one.
     """
 
     engines: tuple[str, ...] = ("skilltotal",)
@@ -50,14 +51,14 @@ class VerdictPolicy:
 
     @property
     def policy_hash(self) -> str:
-        """Return 16 hex digits that change with the policy, with these rules and with the pre-scan's."""
+        """Return 16 hex digits that change with the policy, with these rules and with those of the pre-scan."""
         value = {"rules": _RULES, "structure": structure.VERSION, "policy": dataclasses.asdict(self)}
         return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True)
 class Decision:
-    """A verdict with its reasons; ``summary`` is one sentence for people, ``findings`` come strongest first."""
+    """A verdict with its reasons; ``summary`` is one sentence for people, ``findings`` are most severe first."""
 
     verdict: Verdict
     summary: str
@@ -75,11 +76,12 @@ def decide(
     content_hash: str = "",
     capabilities: Collection[str] = (),
 ) -> Decision:
-    """Weigh what the pre-scan and the engines found.
+    """Decide what happens to a package.
 
-    No static engine refuses by itself: what it is sure of holds the package for a person, and only content whose
-    hash is in ``known_bad_hashes`` is refused. ``content_hash`` may be empty for a package that has none, which is
-    then a ``format`` one. ``capabilities`` are those that our own look at the files adds to the engines'.
+    ``structure_findings`` are those of the pre-scan, ``results`` those of the engines that ran, in any order;
+    ``policy`` says what they lead to. ``known_bad_hashes`` are content hashes that are refused: no static engine
+    refuses by itself, it only holds the package for a person. ``content_hash`` is '' for a package with format
+    problems. ``capabilities`` are those that the pre-scan found.
     """
     results = sorted(results, key=lambda result: result.engine)
     findings = strongest_first([*structure_findings, *(f for result in results for f in result.findings)])
@@ -106,16 +108,18 @@ def _weigh(
         return Verdict.FORMAT, "Not checked: the format needs a change first.", [_line(f) for f in stopping]
     unfinished = _unfinished(results, policy)
     holding = [reason for result in results if result.blocked for reason in _block_reasons(result)]
-    grave = [
+    from_pre_scan = [
         finding
         for finding in strongest_first(structure_findings)
         if finding.severity.rank >= policy.hold_structure_from.rank
     ]
-    # An engine that blocks has said why; its strongest findings are the same thing again.
-    strong = strongest_first(f for result in results if not result.blocked for f in _strong_findings(result, policy))
-    holding += [_line(finding) for finding in (*strong, *grave)]
+    # An engine that blocks has given its reasons, which its strongest findings would repeat.
+    from_engines = strongest_first(
+        f for result in results if not result.blocked for f in _holding_findings(result, policy)
+    )
+    holding += [_line(finding) for finding in (*from_engines, *from_pre_scan)]
     if holding:
-        if _is_strong(results, bool(grave), policy):
+        if _holds_high(results, bool(from_pre_scan), policy):
             return Verdict.HELD_HIGH, "Held: several strong signs, a person must look at it.", holding + unfinished
         return Verdict.HELD, "Held: a person must look at it.", holding + unfinished
     if unfinished:
@@ -139,7 +143,7 @@ def _block_reasons(result: EngineResult) -> list[str]:
     return [f"{result.engine}: {reason}" for reason in result.reasons] or [f"{result.engine} would block it."]
 
 
-def _strong_findings(result: EngineResult, policy: VerdictPolicy) -> list[Finding]:
+def _holding_findings(result: EngineResult, policy: VerdictPolicy) -> list[Finding]:
     return [
         finding
         for finding in result.findings
@@ -147,30 +151,30 @@ def _strong_findings(result: EngineResult, policy: VerdictPolicy) -> list[Findin
     ]
 
 
-def _is_strong(results: Sequence[EngineResult], grave_structure: bool, policy: VerdictPolicy) -> bool:
-    """Tell whether independent signs agree, which is worth more than how severe each of them is."""
-    speaking = [result for result in results if result.blocked or _strong_findings(result, policy)]
+def _holds_high(results: Sequence[EngineResult], pre_scan_holds: bool, policy: VerdictPolicy) -> bool:
+    """Tell whether a hold is a high one: independent signs agree, or one finding is critical."""
+    accusing = [result for result in results if result.blocked or _holding_findings(result, policy)]
     malicious = {
         (finding.engine, finding.rule_id)
-        for result in speaking
+        for result in accusing
         for finding in result.findings
         if finding.kind is FindingKind.MALICIOUS
     }
-    critical = any(finding.severity is Severity.CRITICAL for result in speaking for finding in result.findings)
-    return len(malicious) >= policy.strong_findings or critical or len(speaking) + grave_structure >= 2
+    critical = any(finding.severity is Severity.CRITICAL for result in accusing for finding in result.findings)
+    return len(malicious) >= policy.strong_findings or critical or len(accusing) + pre_scan_holds >= 2
 
 
 def _publishable(
-    structure_findings: Sequence[Finding], results: Sequence[EngineResult], shown: Collection[str]
+    structure_findings: Sequence[Finding], results: Sequence[EngineResult], pre_scan_capabilities: Collection[str]
 ) -> tuple[Verdict, str, list[str]]:
-    said = [finding for finding in structure_findings if finding.severity is not Severity.INFO]
-    said += [finding for result in results for finding in result.findings]
-    capabilities = sorted({*shown, *(name for result in results for name in result.capabilities)})
-    if not said and not capabilities:
+    findings = [finding for finding in structure_findings if finding.severity is not Severity.INFO]
+    findings += [finding for result in results for finding in result.findings]
+    capabilities = sorted({*pre_scan_capabilities, *(name for result in results for name in result.capabilities)})
+    if not findings and not capabilities:
         return Verdict.CLEAR, "No known pattern found.", []
-    reasons = [_line(finding) for finding in strongest_first(said)]
+    reasons = [_line(finding) for finding in strongest_first(findings)]
     reasons += [f"It can: {name.replace('_', ' ')}." for name in capabilities]
-    if any(finding.kind is not FindingKind.LINT for finding in said):
+    if any(finding.kind is not FindingKind.LINT for finding in findings):
         return Verdict.NOTES, "No known pattern that would hold it; there are notes to read.", reasons
     return Verdict.NOTES, "No known malicious pattern found; there are notes to read.", reasons
 

@@ -1,4 +1,4 @@
-"""The engines that exist, by name."""
+"""The registry of engines."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _ENGINES: dict[str, type[Engine]] = {SkillTotal.name: SkillTotal}
 
 
 def get_engines(names: Iterable[str]) -> list[Engine]:
-    """Return one engine a name, in the order given, each name once; raises UnknownEngine."""
+    """Return one engine per name, in the given order and without repetitions; raises UnknownEngine."""
     engines: list[Engine] = []
     for name in dict.fromkeys(names):
         if name not in _ENGINES:

@@ -1,4 +1,4 @@
-"""The seam between verification and the scanners it uses."""
+"""The interface between verification and the scanners that it runs."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from submissions.verification.findings import Finding
 
 
 class EngineStatus(StrEnum):
-    """How far an engine came; only ``complete`` vouches for anything.
+    """How far an engine got; only ``complete`` allows a package to pass.
 
-    ``partial`` means it left a part of the package unread, ``failed`` that it gave no usable answer, ``timed_out``
-    that it was stopped.
+    ``partial`` means that it left a part of the package unread, ``failed`` that it gave no usable answer, and
+    ``timed_out`` that it was killed.
     """
 
     COMPLETE = "complete"
@@ -27,11 +27,11 @@ class EngineStatus(StrEnum):
 
 @dataclass(frozen=True)
 class EngineResult:
-    """What one engine said about one package.
+    """The result of one engine for one package.
 
-    ``blocked`` tells whether the engine's own threshold for stopping an installation was reached, and ``reasons`` say
-    why in its words. ``adapter`` is the version of our side of the engine, see ``Engine``. ``capabilities`` are names
-    of what the skill can do; they accuse nobody. ``error`` is a sentence when the status is not ``complete``.
+    ``blocked`` says that the engine's own threshold for refusing an installation was reached, and ``reasons`` say why
+    in its words. ``capabilities`` name what the skill can do; they are no findings. ``error`` is a sentence when
+    ``status`` is not ``complete``. ``adapter`` is the version of our adapter, see ``Engine``.
     """
 
     engine: str
@@ -45,7 +45,7 @@ class EngineResult:
     adapter: int = 1
 
     def as_json(self) -> dict[str, Any]:
-        """Return plain values that ``json.dumps`` accepts; ``from_json`` reads them back."""
+        """Return plain values for ``json.dumps``; ``from_json`` reads them back."""
         return {
             "engine": self.engine,
             "engineVersion": self.engine_version,
@@ -60,7 +60,7 @@ class EngineResult:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> EngineResult:
-        """Rebuild a result from ``as_json``; raises KeyError or ValueError for anything else."""
+        """Rebuild a result from ``as_json``; raises KeyError, TypeError or ValueError for anything else."""
         return cls(
             engine=str(value["engine"]),
             engine_version=str(value["engineVersion"]),
@@ -75,10 +75,10 @@ class EngineResult:
 
 
 class Engine(ABC):
-    """One scanner. It never runs in our process: it names a program, and reads what that program printed.
+    """The adapter of one scanner, which runs as a program in a child process.
 
-    ``adapter`` is raised with every change of how the scanner is called or its answer is read, so that results from
-    before do not count any more.
+    Raise ``adapter`` with every change of how the scanner is called or its output is read. Stored results with
+    another ``adapter`` are not used again.
     """
 
     name: ClassVar[str]
@@ -87,12 +87,12 @@ class Engine(ABC):
     @property
     @abstractmethod
     def version(self) -> str:
-        """Return the version of the scanner as installed; results are keyed by it. Raises EngineUnavailable."""
+        """Return the installed version of the scanner, which results are keyed by; raises EngineUnavailable."""
 
     @abstractmethod
     def command(self, tree: Path) -> Sequence[str]:
-        """Return the program (an absolute path) and the arguments that scan ``tree`` and print the answer."""
+        """Return the command line that scans the folder ``tree``; it starts with the absolute path of a program."""
 
     @abstractmethod
     def parse(self, output: bytes) -> EngineResult:
-        """Return the result that a successful run printed; raises ValueError when it is none."""
+        """Read the output of a run that exited with status 0; raises ValueError when it is not a result."""

@@ -1,6 +1,6 @@
-"""skilltotal (PyPI, Apache-2.0): static rules over files, offline, without dependencies.
+"""The adapter of skilltotal (PyPI, Apache-2.0): static rules over files, offline, without dependencies.
 
-At its own block threshold it flagged 0.6 % of 1,494 benign skills, so that threshold is what holds a submission.
+Its own block threshold flagged 0.6 % of 1,494 benign skills, so reaching it holds a submission.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _KINDS = {
     "risky_construct": FindingKind.RISK,
     "exposure": FindingKind.EXPOSURE,
 }
-# It cuts `allowed-tools` at commas and the specification at spaces, so that an honest `Bash WebFetch` reads as one tool
-# that covers nothing. Worth a note, not a hold.
-_MILDER = {"ST-SKILL-CAP-MISMATCH": Severity.MEDIUM}
+# It splits `allowed-tools` at commas, the specification at spaces. A valid `Bash WebFetch` is then one unknown tool,
+# which deserves a note and not a hold.
+_LOWERED_SEVERITIES = {"ST-SKILL-CAP-MISMATCH": Severity.MEDIUM}
 
 
 class SkillTotal(Engine):
-    """The first engine: about 0.1 s a skill."""
+    """Runs skilltotal, which takes about 0.1 s per skill."""
 
     name = "skilltotal"
 
@@ -43,11 +43,11 @@ class SkillTotal(Engine):
             raise EngineUnavailable("The engine skilltotal is not installed; install requirements.txt.") from None
 
     def command(self, tree: Path) -> Sequence[str]:
-        """Return the call of the child script, which needs nothing of this project."""
+        """Return the command line of the child script, which imports nothing of this project."""
         return [sys.executable, "-s", "-P", _SCRIPT, str(tree)]
 
     def parse(self, output: bytes) -> EngineResult:
-        """Map skilltotal's report: a finding a line of evidence, capabilities apart, unread parts as ``partial``."""
+        """Read skilltotal's report: one finding per place, and the status ``partial`` for unread files."""
         document = json.loads(output)
         try:
             report: Mapping[str, Any] = document["report"]
@@ -73,14 +73,14 @@ class SkillTotal(Engine):
 
 
 def _findings(item: Mapping[str, Any]) -> list[Finding]:
-    """Return one finding for each place that skilltotal shows; a capability is no finding."""
+    """Return one finding for each place that skilltotal names; a capability is no finding."""
     kind = _KINDS.get(item["threat_class"])
     if kind is None:
         return []
     return [
         Finding(
             rule_id=str(item["id"]),
-            severity=_MILDER.get(item["id"], Severity(item["severity"])),
+            severity=_LOWERED_SEVERITIES.get(item["id"], Severity(item["severity"])),
             kind=kind,
             title=str(item["title"]),
             file=str(place["file"]),
@@ -109,7 +109,7 @@ def _unread(note: Mapping[str, Any]) -> Finding:
 
 
 def _set_aside(note: Mapping[str, Any]) -> Finding:
-    """Return a risk that stands among documents, tests or examples: it holds nothing, and it is not "nothing found"."""
+    """Return a risk found in documents, tests or examples: a note that does not hold the submission."""
     return Finding(
         rule_id="set-aside",
         severity=Severity.LOW,

@@ -1,7 +1,7 @@
-"""Scan one folder with skilltotal and print the report as JSON; runs in a limited child process only.
+"""Scan one folder with skilltotal and print the report as JSON; runs only as a limited child process.
 
 The library is used, not its command line: on a local folder the command line honours `skilltotal:ignore` comments,
-with which a stranger's skill would silence the findings about itself.
+with which a skill could suppress the findings about itself.
 """
 
 # skilltotal ships no types.
@@ -26,10 +26,10 @@ from skilltotal.guard import evaluate
 from skilltotal.models import SKIPPED_FOLDERS, UNANALYZED_TITLES, ThreatClass
 from skilltotal.rules import get_rules
 
-# Falls back to matching lines, which a payload in the file can be written around, and calls that no gap itself.
+# skilltotal then only matches lines, which a payload can evade, and does not count the file as unread.
 _TOO_DEEP = "Python file too deeply nested to analyze"
 _UNREAD_TITLES = UNANALYZED_TITLES | {SKIPPED_FOLDERS, _TOO_DEEP}
-# Pictures, fonts, sound and documents by their first bytes: nobody expects a reader of code to read these.
+# Pictures, fonts, sound and documents by their first bytes. A code scanner need not read these.
 _MEDIA = re.compile(
     rb"\x89PNG\r\n\x1a\n|\xff\xd8\xff|GIF8[79]a|RIFF....(?:WEBP|WAVE|AVI )|\x00\x00\x01\x00|%PDF-|wOFF|wOF2"
     rb"|\x00\x01\x00\x00|OTTO|ttcf|ID3|OggS|fLaC|....ftyp|\x1aE\xdf\xa3|PK\x03\x04",
@@ -39,8 +39,8 @@ _MATCHED_ONLY = re.compile(r"(ST-[A-Z0-9-]+) matched only in ")
 
 
 def main() -> None:
-    """Print one JSON document: version, report, decision at skilltotal's own threshold, what it did not read."""
-    # Whatever a library prints must not get between the braces of the answer.
+    """Print one JSON document: version, report, decision at skilltotal's threshold, unread and set-aside notes."""
+    # A library may print too: stdout is moved to stderr, and the answer gets the original stdout.
     answer = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     root = Path(sys.argv[1])
@@ -63,12 +63,12 @@ def main() -> None:
 
 
 def _silently_unread(root: Path) -> Iterator[dict[str, Any]]:
-    """Yield a note for each file that was passed over without a word: in a cache folder, or taken for a binary."""
+    """Yield a note for each file that was skipped without a note: in a cache folder, or taken for a binary."""
     index = FileIndex.build(root)
-    spoken_of = {file.relpath for file in index.files} | {*index.minified, *index.large, *index.compiled}
+    reported = {file.relpath for file in index.files} | {*index.minified, *index.large, *index.compiled}
     for path in sorted(one for one in root.rglob("*") if one.is_file()):
         name = path.relative_to(root).as_posix()
-        if name in spoken_of or name.endswith(".map"):
+        if name in reported or name.endswith(".map"):
             continue
         with path.open("rb") as file:
             head = file.read(16)
@@ -83,9 +83,9 @@ def _silently_unread(root: Path) -> Iterator[dict[str, Any]]:
 
 
 def _is_set_aside(note: Mapping[str, Any]) -> bool:
-    """Tell whether a note is a risk that was found and not counted because of where it stands.
+    """Tell whether a note is a risk that was found but not counted because of its folder.
 
-    An agent reads and runs what lies in docs/, tests/ and examples/ of a skill like everything else.
+    An agent reads and runs the files in docs/, tests/ and examples/ of a skill like all others.
     """
     match = _MATCHED_ONLY.match(note["reason"])
     return match is not None and _CLASSES.get(match[1], ThreatClass.CAPABILITY) is not ThreatClass.CAPABILITY
