@@ -49,7 +49,7 @@ class DatabaseQueue(Queue):
     def _sql(self) -> QueueStatements:
         return queue_statements(connections[self._alias].vendor)
 
-    def _execute(self, statement: str, parameters: Mapping[str, Any] | Sequence[Any]) -> list[tuple[Any, ...]]:
+    def _execute(self, statement: str, parameters: Mapping[str, Any]) -> list[tuple[Any, ...]]:
         with connections[self._alias].cursor() as cursor:
             cursor.execute(statement, parameters)
             return list(cursor.fetchall())
@@ -145,10 +145,10 @@ class DatabaseQueue(Queue):
         deleted = self._of_many(self._sql.acknowledge, messages)
         return [message.id in deleted for message in messages]
 
-    def _of_many(self, statement: str, messages: Sequence[Message], *parameters: Any) -> set[int]:
+    def _of_many(self, statement: str, messages: Sequence[Message], **parameters: Any) -> set[int]:
         """Execute ``statement`` for those of ``messages`` that are leased, and return their ids."""
         given, tokens = with_rows(self._sql.vendor, _TOKEN_TYPES, [(message.id, message.token) for message in messages])
-        return {pk for (pk,) in self._execute(f"{given} {statement}", [*tokens, *parameters])}
+        return {pk for (pk,) in self._execute(f"{given} {statement}", tokens | parameters)}
 
     async def retry(self, message: Message, reason: str, delay: timedelta) -> bool:
         """Count an error and make a message available again after ``delay``."""
@@ -171,7 +171,7 @@ class DatabaseQueue(Queue):
         return await lease_thread.run(self._extend, tuple(messages))
 
     def _extend(self, messages: Sequence[Message]) -> set[int]:
-        return self._of_many(self._sql.extend, messages, settings.QUEUE_LEASE)
+        return self._of_many(self._sql.extend, messages, lease=settings.QUEUE_LEASE)
 
     async def watch(self, arrived: asyncio.Event) -> None:
         """Set ``arrived`` when messages are committed."""

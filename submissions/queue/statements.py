@@ -182,9 +182,10 @@ class QueueStatements:
     def extend(self) -> str:
         """Renew the leases of the messages of ``v`` (ids and tokens) that are leased, and return their ids.
 
-        Parameter: the lease.
+        Parameter: lease.
         """
-        return f"UPDATE {self.table} SET leased_until = {self.after('%s')} WHERE {self._held_of_many} RETURNING id"  # noqa: S608 - as above
+        until = self.after("%(lease)s")
+        return f"UPDATE {self.table} SET leased_until = {until} WHERE {self._held_of_many} RETURNING id"  # noqa: S608 - as above
 
     @cached_property
     def release(self) -> str:

@@ -90,7 +90,7 @@ class _Update:
         same_key = same_as_first(self.wording.vendor, '"key"')
         return (
             f'UPDATE "{self.wording.model._meta.db_table}" SET {", ".join(changed)}, "version" = "version" + 1 '  # noqa: S608 - names of our own models, no input
-            f'FROM v WHERE "namespace" = %s AND {same_key} AND "version" = v.column2 '
+            f'FROM v WHERE "namespace" = %(namespace)s AND {same_key} AND "version" = v.column2 '
             f'AND {self.wording.live} RETURNING "key"'
         )
 
@@ -115,7 +115,7 @@ class _Update:
     def _execute(self, types: Sequence[str], rows: Sequence[Sequence[Any]], statement: str) -> set[str]:
         given, parameters = with_rows(self.wording.vendor, types, rows)
         with connections[self.alias].cursor() as cursor:
-            cursor.execute(f"{given}{statement}", [*parameters, self.namespace])
+            cursor.execute(f"{given}{statement}", {**parameters, "namespace": self.namespace})
             return {key for (key,) in cursor.fetchall()}
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any, Final
 
@@ -87,7 +87,7 @@ class _ChunkReader:
                 if key not in outcomes:
                     outcomes[key] = Outcome(key, Status.MISSING)
 
-    def _ask(self, statement: str, parameters: Sequence[Any]) -> list[Any]:
+    def _ask(self, statement: str, parameters: Mapping[str, Any]) -> list[Any]:
         # A select that fails inside a transaction of the caller must not take that transaction with it.
         alias, inside = self._connection.alias, self._connection.in_atomic_block
         with (
@@ -100,7 +100,8 @@ class _ChunkReader:
             return rows
 
     def _select(self, keys: Sequence[str]) -> list[Row]:
-        return self._ask(self._statements.read_keys, [self._namespace, self._statements.keys(keys)])
+        parameters = {"namespace": self._namespace, "keys": self._statements.keys(keys)}
+        return self._ask(self._statements.read_keys, parameters)
 
     def _after_failure(self, keys: Sequence[str], error: Exception) -> None:
         # It may have been a row that nobody asked for, between two that were.

@@ -19,18 +19,21 @@ from vskill.kv.models import AbstractKVEntry
 
 # Django's own Now() of each vendor: the time of the statement, which moves on inside a transaction.
 _NOW = {"sqlite": "STRFTIME('%%Y-%%m-%%d %%H:%%M:%%f', 'NOW')", "postgresql": "STATEMENT_TIMESTAMP()"}
-_NOW_PLUS = {"sqlite": "STRFTIME('%%Y-%%m-%%d %%H:%%M:%%f', 'NOW', %s)", "postgresql": "STATEMENT_TIMESTAMP() + %s"}
+_NOW_PLUS = {
+    "sqlite": "STRFTIME('%%Y-%%m-%%d %%H:%%M:%%f', 'NOW', %(ttl)s)",
+    "postgresql": "STATEMENT_TIMESTAMP() + %(ttl)s",
+}
 # One parameter for all keys, so that the text of the statement is the same for any number of them.
 _KEY_AMONG = {
-    "sqlite": '"key" IN (SELECT value FROM json_each(%s))',
-    "postgresql": '"key" = ANY(ARRAY(SELECT json_array_elements_text(%s::json)))',
+    "sqlite": '"key" IN (SELECT value FROM json_each(%(keys)s))',
+    "postgresql": '"key" = ANY(ARRAY(SELECT json_array_elements_text(%(keys)s::json)))',
 }
 WRITTEN = ("value", "metadata", "expires_at", "updated_at")
 
 
 @dataclass(frozen=True)
 class Statements:
-    """The statements of one table on one database vendor."""
+    """The statements of one table on one database vendor; each takes a mapping of named parameters."""
 
     model: type[AbstractKVEntry]
     vendor: str
@@ -51,18 +54,18 @@ class Statements:
     @cached_property
     def _read(self) -> str:
         columns = f'"key", "value", "version", "metadata", ({self._expired})'
-        return f'SELECT {columns} FROM {self._table} WHERE "namespace" = %s'  # noqa: S608 - names of our own models, no input
+        return f'SELECT {columns} FROM {self._table} WHERE "namespace" = %(namespace)s'  # noqa: S608 - names of our own models, no input
 
     @cached_property
     def read_keys(self) -> str:
-        """Select key, value, version, metadata and whether it has expired; parameters: namespace, ``keys``."""
+        """Select key, value, version, metadata and whether it has expired; parameters: ``namespace``, ``keys``."""
         return f"{self._read} AND {_KEY_AMONG[self.vendor]}"
 
     @cached_property
     def read_range(self) -> str:
-        """Select what ``read_keys`` does of all that lies between two keys, both included; parameters: namespace, the
-        keys, the limit."""
-        return f'{self._read} AND "key" >= %s AND "key" <= %s LIMIT %s'
+        """Select what ``read_keys`` does of all that lies between two keys, both included; parameters: ``namespace``,
+        ``first``, ``last``, ``limit``."""
+        return f'{self._read} AND "key" >= %(first)s AND "key" <= %(last)s LIMIT %(limit)s'
 
     @cached_property
     def read_keys_together(self) -> str:
@@ -73,10 +76,13 @@ class Statements:
         """
         described = f'"key", "version", LENGTH("value"), "metadata", ({self._expired}), TYPEOF("value") = \'text\''
         columns = f"JSON_GROUP_ARRAY(JSON_ARRAY({described})), GROUP_CONCAT(\"value\", '')"
-        return f'SELECT {columns} FROM {self._table} WHERE "namespace" = %s AND {_KEY_AMONG[self.vendor]}'  # noqa: S608 - as above
+        return (
+            f'SELECT {columns} FROM {self._table} WHERE "namespace" = %(namespace)s '  # noqa: S608 - as above
+            f"AND {_KEY_AMONG[self.vendor]}"
+        )
 
     def keys(self, keys: Sequence[str]) -> str:
-        """Return the one parameter that stands for all ``keys``."""
+        """Return the value of the parameter ``keys``."""
         return json.dumps(keys, ensure_ascii=False)
 
     def page(self, columns: str, *, after: bool, end: bool, live: bool = True) -> str:
@@ -95,12 +101,13 @@ class Statements:
     def update(self, changed: Mapping[str, str]) -> str:
         """Write ``changed`` (columns and their SQL) into a live entry that is at a version.
 
-        Parameters: those of ``changed``, namespace, key, version.
+        Parameters: those of ``changed``, ``namespace``, ``key``, ``expect_version``.
         """
         columns = ", ".join(f'"{column}" = {sql}' for column, sql in changed.items())
         return (
             f'UPDATE {self._table} SET {columns}, "version" = "version" + 1 '  # noqa: S608 - as above
-            f'WHERE "namespace" = %s AND "key" = %s AND "version" = %s AND {self.live}'
+            f'WHERE "namespace" = %(namespace)s AND "key" = %(key)s AND "version" = %(expect_version)s '
+            f"AND {self.live}"
         )
 
     def upsert(self, inserted: Mapping[str, str], changed: Sequence[str], *, only_expired: bool) -> str:
@@ -126,7 +133,7 @@ class Statements:
         return _NOW[self.vendor]
 
     def expiry_after(self, ttl: timedelta) -> tuple[str, Any]:
-        """Return the SQL of the time that ``ttl`` from now will be, and its parameter."""
+        """Return the SQL of the time that ``ttl`` from now will be, and the value of its parameter ``ttl``."""
         return _NOW_PLUS[self.vendor], f"{ttl.total_seconds():+f} seconds" if self.vendor == "sqlite" else ttl
 
     def column(self, name: str, value: Any, alias: str) -> Any:

@@ -11,7 +11,7 @@ chunks that are so small that they are read in the plain way.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import lt
 from threading import Lock
@@ -31,7 +31,7 @@ STRANGERS: Final = 64
 decoding: Final = Lock()
 
 
-Ask = Callable[[str, Sequence[Any]], list[Any]]
+Ask = Callable[[str, Mapping[str, Any]], list[Any]]
 """Send a statement with its parameters to the database and return the rows."""
 
 
@@ -52,12 +52,13 @@ def read_whole(
     if len(keys) < FEWEST:
         return None
     if wording.vendor == "sqlite":
-        [together] = ask(wording.read_keys_together, [namespace, wording.keys(keys)])
+        [together] = ask(wording.read_keys_together, {"namespace": namespace, "keys": wording.keys(keys)})
         return _decode_together(*together)
     if not (neighbours.expected and all(map(lt, keys, keys[1:]))):
         return None
     limit = len(keys) + STRANGERS
-    rows: list[Row] = ask(wording.read_range, [namespace, keys[0], keys[-1], limit])
+    bounds = {"namespace": namespace, "first": keys[0], "last": keys[-1], "limit": limit}
+    rows: list[Row] = ask(wording.read_range, bounds)
     if len(rows) == limit:
         neighbours.expected = False
         return None

@@ -6,7 +6,7 @@ transaction usable. Asynchronous callers use ``KVNamespace``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime, timedelta
 from typing import Any
@@ -52,12 +52,20 @@ def projection(model: type[AbstractKVEntry], text: str) -> dict[str, Any]:
     return columns
 
 
-def _expiry(wording: Statements, alias: str, expires_at: datetime | None, ttl: timedelta | None) -> tuple[str, Any]:
+def _expiry(
+    wording: Statements, alias: str, expires_at: datetime | None, ttl: timedelta | None
+) -> tuple[str, dict[str, Any]]:
     """Return the SQL of the time of expiry, and its parameter."""
     check_expiry(expires_at, ttl)
     if ttl is not None:
-        return wording.expiry_after(ttl)
-    return "%s", wording.column("expires_at", expires_at, alias)
+        sql, value = wording.expiry_after(ttl)
+        return sql, {"ttl": value}
+    return "%(expires_at)s", {"expires_at": wording.column("expires_at", expires_at, alias)}
+
+
+def _named(columns: Iterable[str]) -> dict[str, str]:
+    """Return the SQL of a parameter of the same name for each of ``columns``."""
+    return {column: f"%({column})s" for column in columns}
 
 
 def put(
@@ -87,22 +95,22 @@ def put(
     text = encode(value)
     projected = projection(model, text)
     expiry, expires = _expiry(wording, alias, expires_at, ttl)
-    changed = {"value": "%s", "metadata": "%s", "expires_at": expiry, "updated_at": wording.now}
-    changed |= dict.fromkeys(projected, "%s")
-    parameters = [text, encode(dict(metadata or {})), expires]
-    parameters += [wording.column(column, projected[column], alias) for column in projected]
+    given = {column: wording.column(column, projected[column], alias) for column in projected}
+    given |= {"value": text, "metadata": encode(dict(metadata or {}))}
+    changed = {**_named(given), "expires_at": expiry, "updated_at": wording.now}
+    parameters = {**given, **expires, "namespace": namespace, "key": key}
     if expect_version:
         with _savepoint(alias), connection.cursor() as cursor:
-            cursor.execute(wording.update(changed), [*parameters, namespace, key, expect_version])
+            cursor.execute(wording.update(changed), {**parameters, "expect_version": expect_version})
             if cursor.rowcount != 1:
                 raise _conflict(key, expect_version)
         return expect_version + 1
-    inserted = changed | dict.fromkeys(("namespace", "key", "version", *wording.defaults), "%s")
-    inserted["created_at"] = wording.now
-    parameters += [namespace, key, 1]
-    parameters += [wording.column(column, default, alias) for column, default in wording.defaults.items()]
+    first = {column: wording.column(column, default, alias) for column, default in wording.defaults.items()}
+    first["version"] = 1
+    inserted = {**changed, **_named(["namespace", "key", *first]), "created_at": wording.now}
+    statement = wording.upsert(inserted, list(changed), only_expired=expect_version == 0)
     with _savepoint(alias), connection.cursor() as cursor:
-        cursor.execute(wording.upsert(inserted, list(changed), only_expired=expect_version == 0), parameters)
+        cursor.execute(statement, {**parameters, **first})
         written = cursor.fetchall()
     if not written:
         raise _conflict(key, 0)

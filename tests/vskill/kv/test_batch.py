@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
-from django.db import IntegrityError, connections, transaction
+from django.db import DataError, IntegrityError, connections, transaction
 from django.test.utils import CaptureQueriesContext
 
 from submissions.models import SubmissionEntry, SubmissionTransition
@@ -125,6 +127,21 @@ def test_a_row_that_cannot_be_inserted_lets_no_change_happen(submissions: KVName
         update_many(SubmissionEntry, submissions.alias, submissions.name, changes, steps("one", "two"))
     assert set(SubmissionEntry.objects.values_list("state", "version")) == {("RECEIVED", 1)}
     assert SubmissionTransition.objects.count() == 1
+
+
+@pytest.mark.parametrize("text", ["cut\0off", "half a pair \ud800"])
+def test_a_text_that_no_database_holds_is_refused_and_not_cut_off(submissions: KVNamespace, text: str) -> None:
+    row = steps("two")
+    broken = replace(row, rows=[tuple(text if value == "ON_HOLD" else value for value in row.rows[0])])
+    with pytest.raises((InvalidValue, UnicodeEncodeError, DataError)), transaction.atomic(using=submissions.alias):
+        insert_rows(submissions.alias, broken)
+    assert SubmissionTransition.objects.count() == 0
+
+
+def test_a_text_that_spells_out_an_escape_is_written_as_it_is(submissions: KVNamespace) -> None:
+    row = steps("two")
+    insert_rows(submissions.alias, replace(row, rows=[("default", "two", 2, "", "", r"\u0000 and \\u0000", "", "")]))
+    assert SubmissionTransition.objects.get().reason == r"\u0000 and \\u0000"
 
 
 def test_a_constraint_that_one_breaks_lets_none_happen(submissions: KVNamespace) -> None:
