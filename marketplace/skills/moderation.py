@@ -1,33 +1,18 @@
-"""Withdraw and bring back: yank, quarantine, delete, restore, rename. Each is one transaction with a row of history."""
+"""Withdraw and restore: yank, quarantine, delete, restore, rename. Each is one transaction with one history event."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, Final, TypeVar
-
-from django.db import IntegrityError, transaction
 
 from marketplace.errors import MarketplaceError, SkillNotFound, SlugTaken
-from marketplace.models import ALIAS_PREFIX, SKILL_PREFIX, SkillEntry, SkillVersion
+from marketplace.models import SkillVersion
 from marketplace.records import SkillRecord, Visibility
+from marketplace.skills.latest import with_latest
 from marketplace.skills.slugs import is_slug
-from marketplace.skills.store import (
-    locked_skill,
-    move_skill,
-    now_text,
-    record_event,
-    skill_namespace,
-    update_skill,
-    with_latest,
-)
+from marketplace.skills.store import Event, in_transaction, locked_skill, move_skill, slug_is_taken, update_skill
 from vskill.environments import WorkerEnv
 from vskill.kv.clock import database_now
-from vskill.kv.errors import VersionConflict
-
-T = TypeVar("T")
-_ATTEMPTS: Final = 5
 
 
 class ReasonMissing(MarketplaceError):
@@ -37,50 +22,76 @@ class ReasonMissing(MarketplaceError):
 
 
 def yank_version(env: WorkerEnv, slug: str, version: str, *, actor: str, reason: str) -> SkillRecord:
-    """Hide one version; who asks for it by its number still gets it, with a warning. ``latest`` moves on."""
+    """Yank one version and return the skill's record: it is no longer offered, but still given to those who name it.
+
+    The latest version becomes the highest one that is left. ``actor`` and ``reason`` go into the history, and clients
+    that fetch the version are shown the reason. Raises ``SkillNotFound`` and ``ReasonMissing``.
+    """
     _require(reason)
     now = database_now(env.database)
-    return _mark(env, slug, version, "yanked", actor, reason, yanked_at=now, yank_reason=reason)
+    return _mark(env, slug, Event("yanked", actor, reason, version), yanked_at=now, yank_reason=reason)
 
 
 def unyank(env: WorkerEnv, slug: str, version: str, *, actor: str, reason: str) -> SkillRecord:
-    """Take back the yank of one version."""
-    return _mark(env, slug, version, "unyanked", actor, reason, yanked_at=None, yank_reason="")
+    """Undo the yank of one version and return the skill's record.
+
+    ``actor`` and ``reason`` go into the history. Raises ``SkillNotFound``.
+    """
+    return _mark(env, slug, Event("unyanked", actor, reason, version), yanked_at=None, yank_reason="")
 
 
 def quarantine_version(env: WorkerEnv, slug: str, version: str, *, actor: str, reason: str) -> SkillRecord:
-    """Withhold one version from everybody; the others stay."""
+    """Withhold one version from everybody and return the skill's record; other versions stay.
+
+    ``actor`` and ``reason`` go into the history. Raises ``SkillNotFound`` and ``ReasonMissing``.
+    """
     _require(reason)
     now = database_now(env.database)
-    return _mark(env, slug, version, "version quarantined", actor, reason, quarantined_at=now, quarantine_reason=reason)
+    event = Event("version quarantined", actor, reason, version)
+    return _mark(env, slug, event, quarantined_at=now, quarantine_reason=reason)
 
 
 def restore_version(env: WorkerEnv, slug: str, version: str, *, actor: str, reason: str) -> SkillRecord:
-    """Take back the quarantine of one version."""
-    return _mark(env, slug, version, "version restored", actor, reason, quarantined_at=None, quarantine_reason="")
+    """Undo the quarantine of one version and return the skill's record.
+
+    ``actor`` and ``reason`` go into the history. Raises ``SkillNotFound``.
+    """
+    return _mark(
+        env, slug, Event("version restored", actor, reason, version), quarantined_at=None, quarantine_reason=""
+    )
 
 
 def quarantine_skill(env: WorkerEnv, slug: str, *, actor: str, reason: str) -> SkillRecord:
-    """Withhold a skill and all of its versions from everybody."""
+    """Withhold a skill and all of its versions from everybody, and return its record.
+
+    ``actor`` and ``reason`` go into the history. Raises ``SkillNotFound`` and ``ReasonMissing``.
+    """
     _require(reason)
-    return _show(env, slug, Visibility.QUARANTINED, "quarantined", actor, reason)
+    return _show(env, slug, Visibility.QUARANTINED, Event("quarantined", actor, reason))
 
 
 def delete_skill(env: WorkerEnv, slug: str, *, actor: str, reason: str) -> SkillRecord:
-    """Take a skill out; its name and its versions are held, so that it can be restored and nobody takes its name."""
+    """Withhold a skill as deleted, and return its record.
+
+    Its rows are kept as a tombstone, so that it can be restored and nobody else gets its slug. ``actor`` and
+    ``reason`` go into the history. Raises ``SkillNotFound`` and ``ReasonMissing``.
+    """
     _require(reason)
-    return _show(env, slug, Visibility.DELETED, "deleted", actor, reason)
+    return _show(env, slug, Visibility.DELETED, Event("deleted", actor, reason))
 
 
 def restore(env: WorkerEnv, slug: str, *, actor: str, reason: str) -> SkillRecord:
-    """Show a skill again that was quarantined or deleted; marks of single versions stay."""
-    return _show(env, slug, Visibility.VISIBLE, "restored", actor, reason)
+    """Show a quarantined or deleted skill again, and return its record; yanked and quarantined versions stay so.
+
+    ``actor`` and ``reason`` go into the history. Raises ``SkillNotFound``.
+    """
+    return _show(env, slug, Visibility.VISIBLE, Event("restored", actor, reason))
 
 
 def rename_skill(env: WorkerEnv, slug: str, new_slug: str, *, actor: str, reason: str) -> SkillRecord:
-    """Give a skill another slug; the old one becomes an alias that leads to it.
+    """Give a skill another slug and return its record; the old slug becomes an alias of the new one.
 
-    Raises ``SlugTaken`` for a slug that another skill has or had, or that the rule does not allow.
+    Raises ``SkillNotFound``, and ``SlugTaken`` where another skill has or had ``new_slug`` or where it is no slug.
     """
     if not is_slug(new_slug):
         raise SlugTaken(f"{new_slug!r} is no slug: lower-case letters, digits and single hyphens. Nothing was renamed.")
@@ -90,16 +101,11 @@ def rename_skill(env: WorkerEnv, slug: str, new_slug: str, *, actor: str, reason
         record = row.record
         if new_slug == record.slug:
             return record
-        holder = skill_namespace(env).get_sync(f"{ALIAS_PREFIX}{new_slug}")
-        if skill_namespace(env).get_sync(f"{SKILL_PREFIX}{new_slug}").version or (
-            holder.version and holder.value != record.slug
-        ):
+        if slug_is_taken(env, new_slug, own_slug=record.slug):
             raise SlugTaken(f"{new_slug!r} belongs to another skill, or did. Nothing was renamed.")
-        moved = move_skill(env, row, record, new_slug, actor=actor, reason=reason)
-        record_event(env, row.key, "renamed", actor=actor, reason=f"from {slug}: {reason}", row=row)
-        return moved
+        return move_skill(env, row, new_slug, actor=actor, reason=reason)
 
-    return _in_transaction(env, rename)
+    return in_transaction(env, rename)
 
 
 def _require(reason: str) -> None:
@@ -109,46 +115,22 @@ def _require(reason: str) -> None:
         )
 
 
-def _in_transaction(env: WorkerEnv, deed: Callable[[], T]) -> T:
-    for attempt in range(1, _ATTEMPTS + 1):
-        try:
-            with transaction.atomic(using=env.database):
-                return deed()
-        except (IntegrityError, VersionConflict):
-            # A publication was first; what it wrote is read anew.
-            if attempt == _ATTEMPTS:
-                raise
-    raise AssertionError("unreachable: the last attempt returns or raises")
-
-
-def _mark(
-    env: WorkerEnv, slug: str, version: str, action: str, actor: str, reason: str, **marks: datetime | str | None
-) -> SkillRecord:
+def _mark(env: WorkerEnv, slug: str, event: Event, **marks: datetime | str | None) -> SkillRecord:
     def mark() -> SkillRecord:
         row = locked_skill(env, slug)
         versions = SkillVersion.objects.using(env.database).filter(skill=row)
-        if not versions.filter(version=version).update(**marks):
-            raise SkillNotFound(f"{slug!r} has no version {version!r}. Nothing was changed.")
-        known = list(versions.defer("skill_md", "findings", "manifest"))
-        record = replace(with_latest(row.record, known), updated_at=now_text(env))
-        return _write(env, row, record, action, actor, reason, version=version)
+        if not versions.filter(version=event.version).update(**marks):
+            raise SkillNotFound(f"{slug!r} has no version {event.version!r}. Nothing was changed.")
+        known = versions.defer("skill_md", "findings", "manifest")
+        return update_skill(env, row, with_latest(row.record, known), event)
 
-    return _in_transaction(env, mark)
+    return in_transaction(env, mark)
 
 
-def _show(env: WorkerEnv, slug: str, visibility: Visibility, action: str, actor: str, reason: str) -> SkillRecord:
+def _show(env: WorkerEnv, slug: str, visibility: Visibility, event: Event) -> SkillRecord:
     def show() -> SkillRecord:
         row = locked_skill(env, slug)
-        kept = "" if visibility is Visibility.VISIBLE else reason
-        record = replace(row.record, visibility=visibility, visibility_reason=kept, updated_at=now_text(env))
-        return _write(env, row, record, action, actor, reason)
+        kept = "" if visibility is Visibility.VISIBLE else event.reason
+        return update_skill(env, row, replace(row.record, visibility=visibility, visibility_reason=kept), event)
 
-    return _in_transaction(env, show)
-
-
-def _write(
-    env: WorkerEnv, row: SkillEntry, record: SkillRecord, action: str, actor: str, reason: str, **event: Any
-) -> SkillRecord:
-    update_skill(env, row, record)
-    record_event(env, row.key, action, actor=actor, reason=reason, row=row, **event)
-    return record
+    return in_transaction(env, show)

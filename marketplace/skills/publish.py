@@ -3,34 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError
 
-from marketplace.artifacts.archives import Archive, Member, build_tar_gz, build_zip
+from marketplace.artifacts.archives import Archive, build_tar_gz, build_zip
 from marketplace.artifacts.fingerprints import fingerprint
 from marketplace.artifacts.verified_files import read_members
 from marketplace.errors import ArchiveError, PublicationBlocked, PublicationConflict, PublicationMismatch
-from marketplace.models import ALIAS_PREFIX, SKILL_PREFIX, ArchiveBlob, SkillEntry, SkillVersion
+from marketplace.models import ArchiveBlob, SkillEntry, SkillVersion
 from marketplace.records import SkillRecord
 from marketplace.skills.blocklist import is_blocked
+from marketplace.skills.latest import with_latest
 from marketplace.skills.publishers import Publisher, publisher_of, skill_identity
 from marketplace.skills.slugs import slug_candidates
-from marketplace.skills.store import create_skill, now_text, record_event, skill_namespace, update_skill, with_latest
+from marketplace.skills.store import Event, create_skill, in_transaction, locked_skill_of, slug_is_taken, update_skill
 from marketplace.skills.versions import choose_version
 from vskill.environments import WorkerEnv
 from vskill.hidden_characters import reveal_hidden
 from vskill.kv.codec import storable
 from vskill.kv.errors import VersionConflict
 
-ATTEMPTS: Final = 5
-
 
 @dataclass(frozen=True)
 class PublishedFile:
-    """A file as it was verified; ``path`` is relative to the root of the skill, ``sha256`` is in hex."""
+    """A file as it was verified.
+
+    ``path`` is relative to the root of the skill, with slashes; ``size`` is in bytes, ``sha256`` in hex.
+    """
 
     path: str
     size: int
@@ -40,10 +42,19 @@ class PublishedFile:
 
 @dataclass(frozen=True)
 class Publication:
-    """What a submission hands over once it has passed.
+    """A verified skill that is to be published, as a submission hands it over.
 
-    ``root`` is the directory that holds the files; each is read from there and must be what ``files`` says.
-    ``findings``, ``engines`` (name, version, status) and ``capabilities`` are copied into the version as they are.
+    ``submission_id`` is published at most once. ``repo_url`` is the normalised URL of the repository, ``skill_path``
+    the skill's folder in it, ``commit_sha`` the commit that was verified, and ``content_hash`` the SHA-256 over all
+    files (hex).
+
+    ``name`` to ``metadata`` and ``declared_version`` come from the front matter of SKILL.md, whose text is
+    ``skill_md``; the version may be empty or no version at all.
+
+    ``root`` is the directory that holds the files. Each is read from there, and has to be what ``files`` says.
+
+    ``verdict`` and ``verdict_summary``, ``findings``, ``engines`` (``name``, ``version``, ``status``) and
+    ``capabilities`` are copied into the version as they are. ``actor`` is who publishes, for the history.
     """
 
     submission_id: str
@@ -70,7 +81,7 @@ class Publication:
 
 @dataclass(frozen=True)
 class PublishedVersion:
-    """Where a publication is to be found; ``created`` is false where it had been published before."""
+    """The slug and version of a publication; ``created`` is false where it had been published before."""
 
     slug: str
     version: str
@@ -79,54 +90,60 @@ class PublishedVersion:
 
 @dataclass(frozen=True)
 class PreparedPublication:
-    """A publication with all that is computed from it before a transaction begins."""
+    """A publication with everything that is computed from it before a transaction begins.
+
+    ``identity`` tells whether two publications are the same skill (see ``skill_identity``). ``version_fields`` are the
+    columns of the ``SkillVersion`` that do not depend on what is already published.
+    """
 
     publication: Publication
     publisher: Publisher
     identity: str
     zip: Archive
     tar: Archive
-    described: dict[str, Any] = field(default_factory=dict)
+    version_fields: dict[str, Any]
 
 
 def publish_skill(env: WorkerEnv, publication: Publication | PreparedPublication) -> PublishedVersion:
-    """Publish one skill, inside the caller's transaction on ``env.database`` or in one of its own.
+    """Publish one skill, in the caller's transaction on ``env.database`` or else in one of its own.
 
-    A caller with a transaction of its own prepares the publication before it, so that nobody waits for its locks while
-    archives are built.
+    A caller with its own transaction passes a prepared publication, so that nobody waits for its locks while archives
+    are built.
 
-    Twice is once: the same submission, or the same content of the same skill, gives the version that is there. A
-    stranger's name is never overwritten. Two processes at once: one wins, and the other sees what it wrote.
+    Publishing is idempotent: the same submission, and the same content of the same skill, return the version that
+    already exists. A slug that another skill has or had is never reused. Of concurrent publications one wins, and the
+    others start again from what it wrote.
 
     Raises ``PublicationMismatch`` where the files on disk are not the ones that were verified, ``PublicationBlocked``
-    where the block list says so, ``PublicationConflict`` after five lost races. Nothing is kept in these cases.
+    where the block list forbids the repository, its owner or the content, and ``PublicationConflict`` after five lost
+    races. Nothing is kept in these cases.
     """
-    package = prepare_publication(publication) if isinstance(publication, Publication) else publication
-    for _attempt in range(ATTEMPTS):
-        try:
-            with transaction.atomic(using=env.database):
-                return _publish(env, package)
-        except (IntegrityError, VersionConflict):
-            # Another process was first with this skill, name or version; the next look sees what it wrote.
-            continue
-    raise PublicationConflict(
-        f"{package.publication.name!r} could not be published: others kept writing. Nothing was kept: try it again."
-    )
+    prepared = prepare_publication(publication) if isinstance(publication, Publication) else publication
+    try:
+        return in_transaction(env, lambda: _publish(env, prepared))
+    except (IntegrityError, VersionConflict) as error:
+        name = prepared.publication.name
+        raise PublicationConflict(
+            f"{name!r} could not be published: others kept writing. Nothing was kept: try it again."
+        ) from error
 
 
 def prepare_publication(publication: Publication) -> PreparedPublication:
     """Read the files and build the archives; raise ``PublicationMismatch`` where they are not what was verified."""
-    members: list[Member] = read_members(publication.root, publication.files)
+    members = read_members(publication.root, publication.files)
     try:
-        archives = build_zip(members), build_tar_gz(members)
+        zip_archive, tar_archive = build_zip(members), build_tar_gz(members)
     except ArchiveError as error:
         raise PublicationMismatch(f"{error} Nothing was published.") from error
     return PreparedPublication(
         publication,
         publisher_of(publication.repo_url),
         skill_identity(publication.repo_url, publication.skill_path),
-        *archives,
-        described={
+        zip_archive,
+        tar_archive,
+        version_fields={
+            "submission_id": publication.submission_id,
+            "declared_version": storable(publication.declared_version)[:64],
             "commit_sha": publication.commit_sha,
             "content_hash": publication.content_hash,
             "fingerprint": fingerprint((file.path, file.sha256) for file in publication.files),
@@ -139,31 +156,30 @@ def prepare_publication(publication: Publication) -> PreparedPublication:
                 {"path": file.path, "size": file.size, "sha256": file.sha256, "executable": file.executable}
                 for file in sorted(publication.files, key=lambda file: file.path.encode())
             ],
-            "skill_md": _text(publication.skill_md),
+            "skill_md": storable(publication.skill_md),
             "verdict": publication.verdict,
-            "verdict_summary": _text(publication.verdict_summary),
+            "verdict_summary": storable(publication.verdict_summary),
             "capabilities": list(publication.capabilities),
             "engines": list(publication.engines),
             "findings": list(publication.findings),
             "size": sum(file.size for file in publication.files),
+            "zip_sha256": zip_archive.sha256,
+            "zip_size": len(zip_archive.content),
+            "tar_sha256": tar_archive.sha256,
+            "tar_size": len(tar_archive.content),
         },
     )
 
 
 def _line(text: str, length: int | None = None) -> str:
-    # Pages, lists and the terminals of clients show these; the archive keeps the file as it is.
-    return _text(reveal_hidden(" ".join(text.split())), length)
+    # Pages, lists and the terminals of clients show this text; the archive has the original.
+    return storable(reveal_hidden(" ".join(text.split())))[:length]
 
 
-def _text(text: str, length: int | None = None) -> str:
-    # The archive keeps the file as it is.
-    return storable(text)[:length]
-
-
-def _publish(env: WorkerEnv, package: PreparedPublication) -> PublishedVersion:
-    publication = package.publication
+def _publish(env: WorkerEnv, prepared: PreparedPublication) -> PublishedVersion:
+    publication = prepared.publication
     versions = SkillVersion.objects.using(env.database).filter(namespace=env.name)
-    row = _skill_of(env, package.identity)
+    row = locked_skill_of(env, prepared.identity)
     again = versions.filter(submission_id=publication.submission_id).select_related("skill").first()
     if again is not None:
         return PublishedVersion(again.skill.slug, again.version, created=False)
@@ -173,75 +189,51 @@ def _publish(env: WorkerEnv, package: PreparedPublication) -> PublishedVersion:
     for version in known:
         if row is not None and version.content_hash == publication.content_hash:
             return PublishedVersion(row.slug, version.version, created=False)
-    number = choose_version(publication.declared_version, [version.version for version in known])
     made = SkillVersion(
         namespace=env.name,
-        version=number,
+        version=choose_version(publication.declared_version, [version.version for version in known]),
         ordinal=max((version.ordinal for version in known), default=0) + 1,
-        submission_id=publication.submission_id,
-        declared_version=_text(publication.declared_version, 64),
-        zip_sha256=package.zip.sha256,
-        zip_size=len(package.zip.content),
-        tar_sha256=package.tar.sha256,
-        tar_size=len(package.tar.content),
-        **package.described,
+        **prepared.version_fields,
     )
-    row, record = _write_skill(env, package, row, [*known, made])
-    _keep_archives(env, package)
-    made.skill = row
+    made.skill = _write_skill(env, prepared, row, [*known, made])
+    _store_archives(env, prepared)
     made.save(using=env.database, force_insert=True)
-    record_event(
-        env, f"{SKILL_PREFIX}{record.slug}", "published", actor=publication.actor, reason="", row=row, version=number
-    )
-    return PublishedVersion(record.slug, number, created=True)
-
-
-def _skill_of(env: WorkerEnv, identity: str) -> SkillEntry | None:
-    rows = SkillEntry.objects.using(env.database).filter(namespace=env.name, identity=identity)
-    # Locked, so that publications of one skill queue up instead of losing races.
-    return rows.select_for_update().first()
+    return PublishedVersion(made.skill.slug, made.version, created=True)
 
 
 def _write_skill(
-    env: WorkerEnv, package: PreparedPublication, row: SkillEntry | None, versions: list[SkillVersion]
-) -> tuple[SkillEntry, SkillRecord]:
-    now = now_text(env)
+    env: WorkerEnv, prepared: PreparedPublication, row: SkillEntry | None, versions: list[SkillVersion]
+) -> SkillEntry:
+    """Create or update the skill whose ``versions`` end with the one that is being published."""
+    publication = prepared.publication
+    event = Event("published", publication.actor, version=versions[-1].version)
     if row is not None:
-        record = replace(with_latest(row.record, versions), repo_url=package.publication.repo_url, updated_at=now)
-        update_skill(env, row, record)
-        return row, record
-    blank = SkillRecord(
-        slug=_free_slug(env, package),
-        name=package.described["name"],
-        publisher=package.publisher.identity,
-        publisher_handle=package.publisher.handle,
-        repo_url=package.publication.repo_url,
-        skill_path=package.publication.skill_path,
-        identity=package.identity,
-        published_at=now,
-        updated_at=now,
+        record = replace(with_latest(row.record, versions), repo_url=publication.repo_url)
+        update_skill(env, row, record, event)
+        return row
+    record = SkillRecord(
+        slug=_free_slug(env, prepared),
+        name=prepared.version_fields["name"],
+        publisher=prepared.publisher.identity,
+        publisher_handle=prepared.publisher.handle,
+        repo_url=publication.repo_url,
+        skill_path=publication.skill_path,
+        identity=prepared.identity,
     )
-    record = with_latest(blank, versions)
-    row = create_skill(env, record)
-    if skill_namespace(env).get_sync(f"{ALIAS_PREFIX}{record.slug}").version:
-        # A rename left this alias between our look and our write; a stranger's old address must not lead here.
-        raise VersionConflict(f"{record.slug!r} has become the former name of another skill.")
-    return row, record
+    return create_skill(env, with_latest(record, versions), event)
 
 
-def _free_slug(env: WorkerEnv, package: PreparedPublication) -> str:
-    for slug in slug_candidates(
-        package.described["name"], package.publisher.owner, package.publisher.repository, package.identity
-    ):
-        keys = (f"{SKILL_PREFIX}{slug}", f"{ALIAS_PREFIX}{slug}")
-        if not any(skill_namespace(env).get_sync(key).version for key in keys):
+def _free_slug(env: WorkerEnv, prepared: PreparedPublication) -> str:
+    name, publisher = prepared.version_fields["name"], prepared.publisher
+    for slug in slug_candidates(name, publisher.owner, publisher.repository, prepared.identity):
+        if not slug_is_taken(env, slug):
             return slug
-    raise VersionConflict(f"Every name for {package.described['name']!r} is held.")
+    raise VersionConflict(f"Every name for {name!r} is held.")
 
 
-def _keep_archives(env: WorkerEnv, package: PreparedPublication) -> None:
-    # In the order of their digests, so that two publications of equal archives cannot wait for each other.
-    archives = sorted({package.zip, package.tar}, key=lambda archive: archive.sha256)
+def _store_archives(env: WorkerEnv, prepared: PreparedPublication) -> None:
+    # In the order of their digests, so that two publications with equal archives cannot deadlock.
+    archives = sorted({prepared.zip, prepared.tar}, key=lambda archive: archive.sha256)
     ArchiveBlob.objects.using(env.database).bulk_create(
         [ArchiveBlob(sha256=one.sha256, content=one.content, size=len(one.content)) for one in archives],
         ignore_conflicts=True,

@@ -1,4 +1,4 @@
-"""Slugs: the rule, and the migration that brings every skill under it."""
+"""Bring the slugs of all skills under the slug rule."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from dataclasses import dataclass, field
 from django.db import IntegrityError, transaction
 
 from marketplace.errors import MalformedRecord
-from marketplace.models import ALIAS_PREFIX, SKILL_PREFIX, SkillEntry
+from marketplace.models import ALIAS_PREFIX, SKILL_PREFIX
 from marketplace.records import SkillRecord
 from marketplace.skills.publishers import publisher_of
 from marketplace.skills.slugs import is_slug, slug_candidates
-from marketplace.skills.store import locked_skill, move_skill, record_event, skill_namespace
+from marketplace.skills.store import locked_skill, move_skill, skill_namespace, slug_is_taken
 from vskill.environments import WorkerEnv
 from vskill.kv.errors import VersionConflict
 
 
 @dataclass(frozen=True)
 class MovedSlug:
-    """A skill's old slug, the one that the rule gives first, and the one that it got."""
+    """A skill's old slug, the first slug that the rule gives it (``wanted``), and the slug that it got."""
 
     old: str
     wanted: str
@@ -27,10 +27,12 @@ class MovedSlug:
 
 @dataclass
 class SlugMigration:
-    """What a run did: ``collisions`` moved too, but to a longer slug, because another skill holds the first one.
+    """What a run did.
 
-    ``skipped`` counts skills whose slug is right already, ``unreadable`` names keys that hold no skill that can be
-    read, and ``conflicts`` names slugs that other writers changed meanwhile; run it again for these.
+    ``migrated`` lists the skills that got the first slug of the rule, ``collisions`` those that got a longer one
+    because another skill has the first. ``skipped`` counts skills whose slug already follows the rule. ``unreadable``
+    lists keys whose value is no skill, and ``conflicts`` slugs that other writers changed meanwhile: run the migration
+    again for these.
     """
 
     migrated: list[MovedSlug] = field(default_factory=list)
@@ -41,13 +43,13 @@ class SlugMigration:
 
 
 def migrate_skill_slugs(env: WorkerEnv, *, dry_run: bool = False, actor: str = "migrate_skill_slugs") -> SlugMigration:
-    """Rename every skill whose slug does not follow the rule, and leave an alias for each.
+    """Rename every skill whose slug does not follow the rule, leave an alias for each, and return a report.
 
-    Running it twice changes nothing more. Reads the entries themselves, all of them, however many there are.
-    ``dry_run`` writes nothing and reports the same.
+    It is idempotent. Every entry is read, without an index, however many there are. ``dry_run`` writes nothing and
+    returns the report that a real run would. ``actor`` goes into the history.
     """
     report = SlugMigration()
-    # Slugs that a dry run has given away, so that it reports the collisions that a real run would have.
+    # Slugs given out so far: a dry run writes none of them, and must report the collisions that a real run would have.
     given: set[str] = set()
     for key in _all_keys(env):
         _migrate_key(env, key, report, given, dry_run=dry_run, actor=actor)
@@ -82,7 +84,8 @@ def _migrate_key(
         return
     owner = publisher_of(record.repo_url)
     candidates = list(slug_candidates(record.name, owner.owner, owner.repository, record.identity or key))
-    new = old if is_slug(old) else next((slug for slug in candidates if _is_free(env, slug, given)), None)
+    free = (slug for slug in candidates if slug not in given and not slug_is_taken(env, slug))
+    new = old if is_slug(old) else next(free, None)
     if new is None:
         report.conflicts.append(old)
         return
@@ -94,19 +97,11 @@ def _migrate_key(
     (report.migrated if moved.new == moved.wanted else report.collisions).append(moved)
 
 
-def _is_free(env: WorkerEnv, slug: str, given: set[str]) -> bool:
-    namespace = skill_namespace(env)
-    held = any(namespace.get_sync(f"{prefix}{slug}").version for prefix in (SKILL_PREFIX, ALIAS_PREFIX))
-    return slug not in given and not held
-
-
 def _move(env: WorkerEnv, moved: MovedSlug, actor: str) -> bool:
-    reason = f"the slug rule gives {moved.wanted}"
     try:
         with transaction.atomic(using=env.database):
-            row: SkillEntry = locked_skill(env, moved.old)
-            move_skill(env, row, row.record, moved.new, actor=actor, reason=reason)
-            record_event(env, row.key, "renamed", actor=actor, reason=f"from {moved.old}: {reason}", row=row)
+            row = locked_skill(env, moved.old)
+            move_skill(env, row, moved.new, actor=actor, reason=f"the slug rule gives {moved.wanted}")
     except (IntegrityError, VersionConflict):
         return False
     return True

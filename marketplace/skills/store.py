@@ -1,45 +1,77 @@
-"""Write a skill: its entry, its search tokens and its facets in one transaction, or none of them.
+"""Write a skill: its entry, search tokens, facets and history, all in the transaction of the caller.
 
-Everything that changes a skill comes through here, so that no list, facet or search can disagree with the entry.
+Everything that changes a skill goes through this module, so lists, facets, search and history always agree with the
+entry.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final, TypeVar
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.db.models import F
 from django.db.models.functions import Now
 
 from marketplace.derived_models import SkillFacet
 from marketplace.errors import SkillNotFound
-from marketplace.models import ALIAS_PREFIX, SKILL_PREFIX, HistoryEvent, SkillEntry, SkillVersion
+from marketplace.models import ALIAS_PREFIX, SKILL_PREFIX, HistoryEvent, SkillEntry
 from marketplace.records import SkillRecord
 from marketplace.skills.search import index_skill
-from marketplace.skills.versions import highest
 from vskill.environments import WorkerEnv
 from vskill.kv.clock import database_now, isoformat
 from vskill.kv.codec import encode
 from vskill.kv.errors import VersionConflict
 from vskill.kv.namespace import KVNamespace
 
-MAX_TAGS = 20
+ATTEMPTS: Final = 5
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Event:
+    """One line of a skill's history: what was done (``published``, ``yanked``), by whom, why, and to which version.
+
+    ``version`` is empty where the event concerns the whole skill.
+    """
+
+    action: str
+    actor: str
+    reason: str = ""
+    version: str = ""
 
 
 def skill_namespace(env: WorkerEnv) -> KVNamespace:
-    """Return the skills of an environment as a KV namespace."""
+    """Return the KV namespace of an environment's skills and aliases."""
     return KVNamespace(SkillEntry, env)
 
 
 def now_text(env: WorkerEnv) -> str:
-    """Return the time by the database's clock, as values hold it."""
+    """Return the time by the database's clock as values store it: an ISO text in UTC."""
     return isoformat(database_now(env.database))
+
+
+def in_transaction(env: WorkerEnv, work: Callable[[], T]) -> T:
+    """Run ``work`` in a transaction and return its result; run it again when it loses a race.
+
+    A lost race is a ``VersionConflict`` or an ``IntegrityError``; the next attempt reads what the winner wrote. After
+    ``ATTEMPTS`` attempts the error of the last one is raised. Nothing of a failed attempt is kept.
+    """
+    for _attempt in range(ATTEMPTS - 1):
+        try:
+            with transaction.atomic(using=env.database):
+                return work()
+        except (IntegrityError, VersionConflict):
+            continue
+    with transaction.atomic(using=env.database):
+        return work()
 
 
 def locked_skill(env: WorkerEnv, slug: str) -> SkillEntry:
     """Return the row of a skill, locked until the transaction ends; raise ``SkillNotFound`` where there is none.
 
-    SQLite has no row locks and needs none: its transactions write one after another.
+    SQLite has no row locks and needs none: it runs one writing transaction at a time.
     """
     rows = SkillEntry.objects.using(env.database).select_for_update()
     row: SkillEntry | None = rows.filter(namespace=env.name, key=f"{SKILL_PREFIX}{slug}").first()
@@ -48,92 +80,83 @@ def locked_skill(env: WorkerEnv, slug: str) -> SkillEntry:
     return row
 
 
-def create_skill(env: WorkerEnv, record: SkillRecord) -> SkillEntry:
-    """Write a skill that is new; raise ``VersionConflict`` where its name is held already."""
+def locked_skill_of(env: WorkerEnv, identity: str) -> SkillEntry | None:
+    """Return the row of the skill with an identity, locked until the transaction ends, or ``None``.
+
+    Publications of one skill wait for the lock instead of losing races.
+    """
+    rows = SkillEntry.objects.using(env.database).filter(namespace=env.name, identity=identity)
+    return rows.select_for_update().first()
+
+
+def slug_is_taken(env: WorkerEnv, slug: str, *, own_slug: str = "") -> bool:
+    """Return whether a skill has ``slug``, or had it before; a former slug of the skill ``own_slug`` is not taken."""
+    return bool(skill_namespace(env).get_sync(f"{SKILL_PREFIX}{slug}").version) or _is_alias_of_another(
+        env, slug, own_slug
+    )
+
+
+def _is_alias_of_another(env: WorkerEnv, slug: str, own_slug: str = "") -> bool:
+    alias = skill_namespace(env).get_sync(f"{ALIAS_PREFIX}{slug}")
+    return bool(alias.version) and not (own_slug and alias.value == own_slug)
+
+
+def create_skill(env: WorkerEnv, record: SkillRecord, event: Event) -> SkillEntry:
+    """Write a new skill, published now, and return its row; raise ``VersionConflict`` where its slug is taken."""
+    now = now_text(env)
+    record = replace(record, published_at=now, updated_at=now)
     key = f"{SKILL_PREFIX}{record.slug}"
     skill_namespace(env).put_sync(key, record.to_value(), expect_version=0)
+    if _is_alias_of_another(env, record.slug):
+        # A rename left this alias after the caller chose the slug: its address must not lead to a stranger's skill.
+        raise VersionConflict(f"{record.slug!r} has become the former name of another skill.")
     row: SkillEntry = SkillEntry.objects.using(env.database).get(namespace=env.name, key=key)
-    _write_around(env, row, record)
+    _write_derived(env, row, record, event)
     return row
 
 
-def update_skill(env: WorkerEnv, row: SkillEntry, record: SkillRecord) -> None:
-    """Write what changed of a skill; raise ``VersionConflict`` where another writer was first."""
+def update_skill(env: WorkerEnv, row: SkillEntry, record: SkillRecord, event: Event) -> SkillRecord:
+    """Write ``record`` over the skill in ``row`` and return it with its new ``updated_at``.
+
+    Raises ``VersionConflict`` where another writer changed the row after it was read.
+    """
+    record = replace(record, updated_at=now_text(env))
     skill_namespace(env).put_sync(row.key, record.to_value(), expect_version=row.version)
-    _write_around(env, row, record)
+    _write_derived(env, row, record, event)
+    return record
 
 
-def move_skill(
-    env: WorkerEnv, row: SkillEntry, record: SkillRecord, slug: str, *, actor: str, reason: str
-) -> SkillRecord:
-    """Give a skill another slug in the same row, leave an alias behind, and return the new record.
+def move_skill(env: WorkerEnv, row: SkillEntry, slug: str, *, actor: str, reason: str) -> SkillRecord:
+    """Give the skill in ``row`` another slug, leave an alias at the old one, and return the new record.
 
-    Raises ``VersionConflict`` where another writer was first or the name is held, ``IntegrityError`` where it was
-    taken meanwhile.
+    ``row`` is locked, and its ``key`` is changed as well. ``actor`` and ``reason`` go into the history and into the
+    metadata of the alias. Raises ``VersionConflict`` where another writer changed the row or where ``slug`` is the
+    former slug of another skill, ``IntegrityError`` where another skill has it.
     """
     namespace = skill_namespace(env)
-    moved = replace(record, slug=slug, updated_at=now_text(env))
-    new_key = f"{SKILL_PREFIX}{slug}"
+    moved = replace(row.record, slug=slug, updated_at=now_text(env))
     old_slug = row.key.removeprefix(SKILL_PREFIX)
-    if slug != old_slug and namespace.get_sync(new_key).version:
-        raise VersionConflict(f"{new_key!r} is held by another skill. Nothing was renamed.")
     value = moved.to_value()
-    # The row itself moves, and not a copy of it, because versions, downloads and history point at it.
+    # The row itself gets the new key, because versions, downloads and history refer to the row.
     rows = SkillEntry.objects.using(env.database).filter(pk=row.pk, version=row.version)
-    columns = {"key": new_key, "value": encode(value), "updated_at": Now(), **SkillEntry.project(value)}
-    with transaction.atomic(using=env.database):
-        if not rows.write_row(version=F("version") + 1, **columns):
-            raise VersionConflict(f"{row.key!r} was changed by another writer. Nothing was renamed: read it again.")
-        if slug != old_slug:
-            metadata = {"actor": actor, "reason": reason, "at": moved.updated_at}
-            namespace.put_sync(f"{ALIAS_PREFIX}{old_slug}", slug, metadata=metadata)
-            # A skill that takes back a former name of its own must not be its own alias.
-            namespace.delete_sync(f"{ALIAS_PREFIX}{slug}")
-        row.key = new_key
-        _write_around(env, row, moved)
+    columns = {
+        "key": f"{SKILL_PREFIX}{slug}",
+        "value": encode(value),
+        "updated_at": Now(),
+        **SkillEntry.project(value),
+    }
+    if not rows.write_row(version=F("version") + 1, **columns):
+        raise VersionConflict(f"{row.key!r} was changed by another writer. Nothing was renamed: read it again.")
+    if slug != old_slug:
+        if _is_alias_of_another(env, slug, old_slug):
+            raise VersionConflict(f"{slug!r} has become the former name of another skill. Nothing was renamed.")
+        metadata = {"actor": actor, "reason": reason, "at": moved.updated_at}
+        namespace.put_sync(f"{ALIAS_PREFIX}{old_slug}", slug, metadata=metadata)
+        # A skill that takes back a former slug must not be its own alias.
+        namespace.delete_sync(f"{ALIAS_PREFIX}{slug}")
+    row.key = columns["key"]
+    _write_derived(env, row, moved, Event("renamed", actor, f"from {old_slug}: {reason}"))
     return moved
-
-
-def with_latest(record: SkillRecord, versions: list[SkillVersion]) -> SkillRecord:
-    """Return the record as its highest version that is not withdrawn describes it."""
-    offered = {version.version: version for version in versions if not version.withdrawn}
-    number = highest(offered)
-    if number is None:
-        return replace(record, latest_version="")
-    latest = offered[number]
-    return replace(
-        record,
-        name=latest.name,
-        display_name=display_name(latest),
-        description=latest.description,
-        license=latest.license,
-        compatibility=latest.compatibility,
-        tags=tags_of(latest),
-        latest_version=latest.version,
-        commit_sha=latest.commit_sha,
-        content_hash=latest.content_hash,
-        verdict=latest.verdict,
-        verdict_summary=latest.verdict_summary,
-        capabilities=tuple(latest.capabilities),
-        submission_id=latest.submission_id,
-    )
-
-
-def display_name(version: SkillVersion) -> str:
-    """Return the title of a version: what its metadata calls it, or its name."""
-    title = next(
-        (version.metadata[key] for key in ("display-name", "displayName", "title") if version.metadata.get(key)), ""
-    )
-    # Control and direction characters would let a title dress up as something else on a page.
-    shown = "".join(character for character in str(title) if character.isprintable()).strip()
-    return shown[:80] or version.name
-
-
-def tags_of(version: SkillVersion) -> tuple[str, ...]:
-    """Return the tags that a version's metadata declares, lower case, without repetition."""
-    text = " ".join(str(version.metadata.get(key, "")) for key in ("tags", "keywords", "category"))
-    tags = (tag.strip().lower()[:64] for tag in text.replace(",", " ").split())
-    return tuple(dict.fromkeys(tag for tag in tags if tag.isprintable() and tag))[:MAX_TAGS]
 
 
 def record_event(
@@ -146,7 +169,11 @@ def record_event(
     row: SkillEntry | None = None,
     version: str = "",
 ) -> None:
-    """Append one event to the history, in the transaction of the deed."""
+    """Append one event to the history; call it in the transaction of the change.
+
+    ``subject`` is the key of the entry that was changed and ``row`` its skill, ``None`` where the entry is no skill.
+    ``action`` is a word such as ``blocked``; ``version`` names the version where the event concerns only one.
+    """
     HistoryEvent.objects.using(env.database).create(
         namespace=env.name,
         subject=subject,
@@ -158,7 +185,7 @@ def record_event(
     )
 
 
-def _write_around(env: WorkerEnv, row: SkillEntry, record: SkillRecord) -> None:
+def _write_derived(env: WorkerEnv, row: SkillEntry, record: SkillRecord, event: Event) -> None:
     index_skill(row, record, env.database)
     facets = SkillFacet.objects.using(env.database)
     facets.filter(skill_id=row.pk).delete()
@@ -167,3 +194,4 @@ def _write_around(env: WorkerEnv, row: SkillEntry, record: SkillRecord) -> None:
     facets.bulk_create(
         SkillFacet(namespace=row.namespace, kind=kind, value=value, skill_id=row.pk) for kind, value in wanted
     )
+    record_event(env, row.key, event.action, actor=event.actor, reason=event.reason, row=row, version=event.version)

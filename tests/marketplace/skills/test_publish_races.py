@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
 from django.db import connection, connections
 
-from marketplace.catalog import PublishedVersion, publish_skill, quarantine_skill, rename_skill, resolve_slug_sync
+from marketplace.catalog import (
+    PublishedVersion,
+    SlugTaken,
+    publish_skill,
+    quarantine_skill,
+    rename_skill,
+    resolve_slug_sync,
+)
 from marketplace.derived_models import SearchToken
 from marketplace.models import HistoryEvent, SkillEntry, SkillVersion
 from tests.marketplace.factories import make_publication, publish_example
@@ -21,19 +29,19 @@ pytestmark = pytest.mark.django_db(transaction=True)
 T = TypeVar("T")
 
 
-def at_once(deeds: list[Callable[[], T]]) -> list[T]:
-    """Start all deeds together, each in a thread, and return what they return."""
-    start = threading.Barrier(len(deeds))
+def at_once(calls: list[Callable[[], T]]) -> list[T]:
+    """Start all calls together, each in its own thread with its own connection, and return their results."""
+    start = threading.Barrier(len(calls))
 
-    def run(deed: Callable[[], T]) -> T:
+    def run(call: Callable[[], T]) -> T:
         try:
             start.wait(timeout=30)
-            return deed()
+            return call()
         finally:
             connections.close_all()
 
-    with ThreadPoolExecutor(len(deeds)) as pool:
-        return [future.result() for future in [pool.submit(run, deed) for deed in deeds]]
+    with ThreadPoolExecutor(len(calls)) as pool:
+        return [future.result() for future in [pool.submit(run, call) for call in calls]]
 
 
 def publishing(env: WorkerEnv, root: Path, **fields: Any) -> Callable[[], PublishedVersion]:
@@ -91,13 +99,29 @@ def test_a_rename_and_a_publication_of_the_old_name_never_share_it(env: WorkerEn
     assert SkillEntry.objects.get(publisher_handle="mallory").slug == "mallory-hello-skill"
 
 
-@pytest.mark.postgres
-@pytest.mark.skipif(
-    connection.vendor != "postgresql", reason="on SQLite nothing is written between the lookup and the insert"
+@contextmanager
+def before_first(statement: str, work: Callable[[], object]) -> Iterator[None]:
+    """Do ``work`` on another connection before the first SQL that starts with ``statement`` is executed on this one."""
+    upcoming = [work]
+
+    def execute_after(execute: Callable[..., Any], sql: str, params: Any, many: bool, context: dict[str, Any]) -> Any:
+        if upcoming and sql.startswith(statement):
+            at_once([upcoming.pop()])
+        return execute(sql, params, many, context)
+
+    with connection.execute_wrapper(execute_after):
+        yield
+    assert upcoming == []
+
+
+writers_overlap = pytest.mark.skipif(
+    connection.vendor != "postgresql", reason="on SQLite nothing is written between the lookup and the write"
 )
-def test_a_name_that_becomes_an_alias_between_lookup_and_insert_stays_with_its_skill(
-    env: WorkerEnv, tmp_path: Path
-) -> None:
+
+
+@pytest.mark.postgres
+@writers_overlap
+def test_a_slug_that_becomes_an_alias_during_a_publication_stays_with_its_skill(env: WorkerEnv, tmp_path: Path) -> None:
     owner = publishing(env, tmp_path / "owner")
     stranger = publishing(env, tmp_path / "stranger", repo_url="https://github.com/mallory/skills")
 
@@ -105,22 +129,31 @@ def test_a_name_that_becomes_an_alias_between_lookup_and_insert_stays_with_its_s
         owner()
         rename_skill(env, "hello-skill", "greeter", actor="test", reason="clearer")
 
-    upcoming = [publish_and_rename]
-
-    def interrupt_first_insert(
-        execute: Callable[..., Any], sql: str, params: Any, many: bool, context: dict[str, Any]
-    ) -> Any:
-        # By now the stranger's transaction has found the name free.
-        if upcoming and sql.startswith(f'INSERT INTO "{SkillEntry._meta.db_table}"'):
-            at_once([upcoming.pop()])
-        return execute(sql, params, many, context)
-
-    with connection.execute_wrapper(interrupt_first_insert):
+    with before_first('INSERT INTO "marketplace_skillentry"', publish_and_rename):
         published = stranger()
 
-    assert upcoming == []
     assert published.slug == "mallory-hello-skill"
     assert resolve_slug_sync(env, "hello-skill") == "greeter"
+
+
+@pytest.mark.postgres
+@writers_overlap
+def test_a_slug_that_becomes_an_alias_during_a_rename_stays_with_its_skill(env: WorkerEnv, tmp_path: Path) -> None:
+    publish_example(env)
+    other = publishing(env, tmp_path / "other", name="greeter", repo_url="https://github.com/mallory/skills")
+
+    def publish_and_rename() -> None:
+        other()
+        rename_skill(env, "greeter", "welcomer", actor="test", reason="clearer")
+
+    with (
+        before_first('UPDATE "marketplace_skillentry"', publish_and_rename),
+        pytest.raises(SlugTaken),
+    ):
+        rename_skill(env, "hello-skill", "greeter", actor="test", reason="mine")
+
+    assert resolve_slug_sync(env, "greeter") == "welcomer"
+    assert resolve_slug_sync(env, "hello-skill") == "hello-skill"
 
 
 def test_a_quarantine_holds_against_a_publication_at_the_same_time(env: WorkerEnv, tmp_path: Path) -> None:
