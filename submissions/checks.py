@@ -1,4 +1,4 @@
-"""System checks: settings of the queue and of recovery that contradict each other are refused at start-up."""
+"""System checks that refuse contradictory settings of the queue and of recovery at start-up."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, register
 from django.core.checks import Warning as CheckWarning
 
-# A renewal may fail twice before the work has to stop.
+# A heartbeat may fail twice before the lease ends and the work has to stop.
 RENEWALS_IN_A_LEASE: Final = 3
-# RETURNING, on which every claim stands.
+# The first version with RETURNING, which claims messages.
 SQLITE_NEEDED: Final = (3, 35, 0)
 
 _ABOVE_ZERO: Final = {
@@ -38,7 +38,7 @@ _ZERO_OR_MORE: Final = {
 
 @register(Tags.compatibility)
 def check_queue(app_configs: Sequence[Any] | None, **_kwargs: Any) -> list[CheckMessage]:
-    """Refuse times and counts that cannot be, and pairs of them that would lose leases or work."""
+    """Refuse impossible times and counts, and combinations of them that would lose leases or work."""
     problems: list[CheckMessage] = [
         Error(f"{variable} is a number above 0.", id="submissions.E001")
         for name, variable in _ABOVE_ZERO.items()
@@ -108,8 +108,8 @@ def _contradictions() -> list[CheckMessage]:
 
 @register(Tags.compatibility)
 def check_connections(app_configs: Sequence[Any] | None, **_kwargs: Any) -> list[CheckMessage]:
-    """Refuse a connection pool in which the renewal of leases would wait for other work."""
-    # One for the thread of the command, and one for the thread that renews leases.
+    """Refuse a connection pool that is too small to renew leases while other threads use it."""
+    # Two more: the main thread of the command, and the thread that renews leases.
     threads = settings.KV_READ_WORKERS + settings.KV_WRITE_WORKERS + 2
     problems: list[CheckMessage] = []
     for alias, database in settings.DATABASES.items():
@@ -130,7 +130,7 @@ def check_connections(app_configs: Sequence[Any] | None, **_kwargs: Any) -> list
 
 @register(Tags.compatibility)
 def check_sqlite(app_configs: Sequence[Any] | None, **_kwargs: Any) -> list[CheckMessage]:
-    """Refuse a SQLite that is too old for the statements of the queue."""
+    """Refuse a version of SQLite that is too old for the statements of the queue."""
     engines = {database["ENGINE"] for database in settings.DATABASES.values()}
     if "django.db.backends.sqlite3" not in engines or sqlite3.sqlite_version_info >= SQLITE_NEEDED:
         return []

@@ -1,3 +1,3 @@
-"""The demo: its skills, and the repository that is made of them."""
+"""The skills of the demo, and the code that builds a repository from them."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Remove what killed processes left behind."""
+"""Remove the scratch folders of killed processes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from submissions.source.fetching import ABANDONED_AFTER, remove_abandoned_scratc
 
 
 class Command(BaseCommand):
-    """Remove scratch folders of fetches that nobody works in any more."""
+    """Remove scratch folders of fetches that no process uses any more."""
 
     help = "Remove the scratch folders of fetches whose process was killed. No running fetch is older than the limit."
 
@@ -21,7 +21,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        """Remove them and say how many."""
+        """Remove them and print how many there were."""
         removed = remove_abandoned_scratch(options["older_than"])
         if removed or options["verbosity"]:
             self.stdout.write(f"scratch folders removed: {removed}")

@@ -28,7 +28,7 @@ from vskill.management.environment_command import EnvironmentCommand
 
 
 class Command(EnvironmentCommand):
-    """Build the demo repository in the data directory and submit all of it through the one front door."""
+    """Build the demo repository in the data directory and submit all its skills through ``intake``."""
 
     all_by_default: ClassVar[bool] = True
     help = (
@@ -46,7 +46,7 @@ class Command(EnvironmentCommand):
         )
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        """Build once, submit in each environment."""
+        """Build the repository once and submit it in each environment."""
         with self.connections_given_back():
             try:
                 self._demo = async_to_sync(build_demo_repository)(demo_path(Path(settings.DATA_DIR)))
@@ -59,7 +59,7 @@ class Command(EnvironmentCommand):
     _demo: DemoRepository
 
     async def work(self, env: WorkerEnv, options: Mapping[str, Any]) -> dict[str, Any]:
-        """Submit the demo in one environment and return what became of it."""
+        """Submit the demo in one environment and return the outcome of each skill."""
         report: dict[str, Any] = {
             "environment": env.name,
             "repoUrl": self._demo.url,
@@ -92,9 +92,9 @@ class Command(EnvironmentCommand):
 
 
 def _ended(env: WorkerEnv, discovery: Discovery) -> dict[str, Submission]:
-    """Return the newest submission of each skill that has come to an end with the very same files, by path.
+    """Return, by path, the newest submission of each skill if it has ended with exactly the same files.
 
-    The front door takes a refused skill again whenever it is submitted; the demo has nothing new to show.
+    These are not submitted again. ``accept`` would take a refused skill every time, and the demo would repeat it.
     """
     ended: dict[str, Submission] = {}
     rows = SubmissionEntry.objects.using(env.database).live().filter(namespace=env.name)

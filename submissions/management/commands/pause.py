@@ -1,4 +1,4 @@
-"""Pause the queue for a while."""
+"""Pause the queue."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from vskill.management.environment_command import EnvironmentCommand
 
 
 class Command(EnvironmentCommand):
-    """Let consumers take nothing new until a time at which the pause ends by itself."""
+    """Stop consumers from taking messages until the pause expires."""
 
     help = (
         "Pause the queue: what is submitted is kept, nothing new is taken. The pause ends by itself, or with 'resume'."

@@ -1,4 +1,4 @@
-"""Say what is in the queue."""
+"""Print the status of the queue."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from vskill.management.environment_command import EnvironmentCommand
 
 
 class Command(EnvironmentCommand):
-    """Count the messages of each environment, and say whether anybody works on them."""
+    """Count the messages and the live consumers of each environment."""
 
     all_by_default: ClassVar[bool] = True
     help = "Count what waits, is delayed, is in work and is parked in the queue of each environment."

@@ -12,7 +12,7 @@ from vskill.management.environment_command import EnvironmentCommand
 
 
 class Command(EnvironmentCommand):
-    """Let consumers take work again."""
+    """End the pause, so that consumers take messages again."""
 
     help = "End the pause of the queue. Without a pause it changes nothing and says so."
 

@@ -18,7 +18,7 @@ from vskill.management.environment_command import EnvironmentCommand
 
 
 class Command(EnvironmentCommand):
-    """Fetch a repository, list its skills, and submit them through the same door as the form and the API."""
+    """Fetch a repository, list its skills and submit them through ``intake``, as the form and the API do."""
 
     help = (
         "Submit every skill of a git repository, or the one that --path or --name chooses. Verification is done "

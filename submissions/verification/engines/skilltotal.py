@@ -30,7 +30,7 @@ _LOWERED_SEVERITIES = {"ST-SKILL-CAP-MISMATCH": Severity.MEDIUM}
 
 
 class SkillTotal(Engine):
-    """Runs skilltotal, which takes about 0.1 s per skill."""
+    """Run skilltotal, which takes about 0.1 s per skill."""
 
     name = "skilltotal"
 
