@@ -1,4 +1,4 @@
-"""A repository on this machine, fetched as a submission would be."""
+"""Fixtures that fetch a repository on this machine as a submission would."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def policy(tmp_path: Path) -> SourcePolicy:
 
 @pytest.fixture
 def fetch(tmp_path: Path, policy: SourcePolicy) -> Fetch:
-    """Return a function that fetches a repository into a new folder."""
+    """Return a function that fetches a local repository into a new folder."""
 
     async def fetch_repository(
         repository: Path, *, limits: FetchLimits | None = None, commit_sha: str | None = None

@@ -1,4 +1,4 @@
-"""A git host on loopback that speaks real https, as strangers' hosts do."""
+"""A git host on loopback that speaks real https."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ KEY = FIXTURES / "git-test.key"
 
 @dataclass
 class HttpsHost:
-    """What a test knows about the host: where it is, and every path that was asked for."""
+    """The port of the host, and every path that was requested from it."""
 
     port: int
     requests: list[str] = field(default_factory=list)
@@ -37,11 +37,11 @@ class _Server(ThreadingHTTPServer):
         self.host = HttpsHost(self.server_address[1])
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Keep quiet about clients that go away, which is what several tests are about."""
+        """Ignore clients that disconnect, which several tests do on purpose."""
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Serves repositories below ``root``; ``/moved/...`` redirects, ``/private/...`` asks for a password."""
+    """Serves the repositories below ``root``; ``/moved/`` redirects and ``/private/`` wants a password."""
 
     server: _Server
 
@@ -102,7 +102,7 @@ def https_host(root: Path) -> Iterator[HttpsHost]:
     server = _Server(root)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(CERTIFICATE, KEY)
-    # The handshake is left to the thread of each connection, so that a client that sends nothing holds up nobody.
+    # The thread of each connection does its handshake, so that a silent client does not block the others.
     server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
@@ -116,7 +116,7 @@ def https_host(root: Path) -> Iterator[HttpsHost]:
 
 @contextmanager
 def silent_host() -> Iterator[socket.socket]:
-    """Listen on loopback, let clients connect, and never answer."""
+    """Listen on loopback and never answer; the caller accepts the connections."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.settimeout(20)
         yield listener

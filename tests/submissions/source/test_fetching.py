@@ -80,7 +80,7 @@ async def test_a_process_fetches_no_more_at_once_than_it_may(
     assert {type(error) for error in errors} == {FetchFailed}
 
 
-async def test_a_fetch_that_finds_no_place_says_so(env: WorkerEnv, settings: Settings, tmp_path: Path) -> None:
+async def test_a_fetch_without_a_slot_in_time_says_so(env: WorkerEnv, settings: Settings, tmp_path: Path) -> None:
     settings.FETCH_PROCESSES = 0
     settings.FETCH_SECONDS = 0.01
     with pytest.raises(FetchTimedOut, match="Many repositories are being fetched") as raised:
@@ -89,20 +89,20 @@ async def test_a_fetch_that_finds_no_place_says_so(env: WorkerEnv, settings: Set
     assert raised.value.transient
 
 
-async def test_who_is_patient_gets_a_place_however_long_it_takes(
+async def test_a_patient_fetch_waits_for_a_slot_without_a_limit(
     env: WorkerEnv, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     places = WatchedPlaces(0)
     monkeypatch.setattr(fetching, "fetch_slots", lambda: places)
     url = repository_url(env, repository(tmp_path, skills("one")))
     (tmp_path / "fetch").mkdir()
-    patient = asyncio.create_task(fetch(env, url, tmp_path / "fetch", patient=True))
+    fetching_patiently = asyncio.create_task(fetch(env, url, tmp_path / "fetch", patient=True))
     await places.asked.wait()
     await let_time_pass(10 * settings.FETCH_SECONDS)
     places.release()
 
-    assert (await patient).commit_sha
-    assert not places.locked(), "the place was not given back"
+    assert (await fetching_patiently).commit_sha
+    assert not places.locked(), "the slot was not released"
 
 
 def test_the_policy_of_the_environment_decides_what_is_fetched(env: WorkerEnv) -> None:

@@ -1,4 +1,4 @@
-"""Fetching: exactly one commit, from the checked address, within the limits, and nothing of it left running."""
+"""Fetching: exactly one commit, from the checked address, within the limits, leaving no process behind."""
 
 from __future__ import annotations
 
@@ -226,7 +226,7 @@ async def hung_up(listener: socket.socket) -> bool:
 
 
 def drained(connection: socket.socket) -> bool:
-    """Read until the other side is gone, which it is only once no process holds the connection any more."""
+    """Read until no process holds the other end of the connection."""
     connection.settimeout(20)
     try:
         while connection.recv(65536):
@@ -237,16 +237,16 @@ def drained(connection: socket.socket) -> bool:
 
 
 class TestOverHttps:
-    """The same through a real TLS connection to a name that only our own check can resolve."""
+    """The same over a real TLS connection, to a name that only our own check can resolve."""
 
     @pytest.fixture
     def policy(self) -> SourcePolicy:
-        """Trust the certificate of the test's host and let its name be a private one."""
+        """Trust the certificate of the test host and allow its name to be private."""
         return SourcePolicy(private_hosts=frozenset({"git.test.example"}), ca_file=CERTIFICATE)
 
     @pytest.fixture(autouse=True)
     def _names(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Answer for the names of the test; git asks nobody, or it would not find them."""
+        """Resolve the names of the test in this process; git cannot resolve them."""
         answers = {
             "git.test.example": ["127.0.0.1"],
             "rebound.example": ["10.0.0.1"],

@@ -1,4 +1,4 @@
-"""A repository on this machine is fetched from its own folder, and from nowhere that this folder points to."""
+"""A repository on this machine is fetched from its own folder alone, wherever that folder points."""
 
 from __future__ import annotations
 

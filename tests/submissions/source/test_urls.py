@@ -1,4 +1,4 @@
-"""Addresses of repositories: one spelling for each, and a clear refusal for what may not be fetched."""
+"""Addresses of repositories: one canonical spelling for each, and a clear refusal of the others."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_a_password_is_not_repeated_in_the_refusal() -> None:
         "0x7f.1",
         "0177.0.0.1",
         "0",
-        "0.0.0.0",  # noqa: S104 - an address that must be refused, nothing listens on it
+        "0.0.0.0",  # noqa: S104 - an address to refuse; nothing listens on it
         "10.0.0.1",
         "172.16.0.1",
         "192.168.1.1",

@@ -1,4 +1,4 @@
-"""A repository on this machine, fetched as in the tests of ``source``."""
+"""The fixtures that fetch a local repository, shared with the tests of ``source``."""
 
 from __future__ import annotations
 

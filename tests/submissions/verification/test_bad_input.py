@@ -1,7 +1,7 @@
-"""Bad input, one row each: what somebody may submit, and the sentence that answers it.
+"""Bad input, one row each: what is submitted, and the sentence that answers it.
 
-Every row goes the whole way that a submission goes: the address is read, the repository fetched, its skills listed,
-and the one asked for read completely. Rows whose answer is an error name it; the others are read without complaint.
+Every row takes the same path as a submission: the address is normalised, the repository fetched, its skills listed, and
+one of them read completely.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def one_skill(content: bytes | str, **more: bytes | str) -> Files:
 
 @dataclass
 class Outcome:
-    """How far a submission came."""
+    """How far a submission got."""
 
     skills: list[FoundSkill] = field(default_factory=list)
     package: SkillPackage | None = None
@@ -49,7 +49,7 @@ class Outcome:
 
     @property
     def answer(self) -> str:
-        """Return every word that the person would be shown."""
+        """Return all the text that the submitter would see."""
         words = [str(self.error or "")]
         if isinstance(self.error, InvalidPackage):
             words += [f"{f.title} {f.file}:{f.line} {f.advice}" for f in self.error.findings]
@@ -60,7 +60,7 @@ class Outcome:
 async def submit(
     text: str, tmp_path: Path, *, path: str = "skills/hello-skill", limits: FetchLimits | None = None
 ) -> Outcome:
-    """Do what a submission does with its source."""
+    """Take the same path as a submission, as far as it goes."""
     outcome = Outcome()
     policy = SourcePolicy(file_roots=(tmp_path / "allowed",))
     try:
@@ -263,7 +263,7 @@ async def test_names_that_git_itself_refuses_to_write_are_named(tmp_path: Path, 
     assert "escaped" not in names_in(tmp_path)
 
 
-async def test_every_problem_is_told_at_once(tmp_path: Path) -> None:
+async def test_every_problem_is_reported_at_once(tmp_path: Path) -> None:
     files = one_skill("---\nname: Bad Name\n---\n", **{"skills/hello-skill/x.zip": "x", "skills/hello-skill/nul": "x"})
     links = {"skills/hello-skill/p": "/etc/passwd"}
     outcome = await submit(repository_of(tmp_path, files, symlinks=links), tmp_path)
@@ -304,7 +304,7 @@ async def test_two_skills_of_one_name_are_two_skills(tmp_path: Path) -> None:
 
 
 async def test_a_file_of_one_gibibyte_scaled_down_with_its_limit(tmp_path: Path) -> None:
-    """Use 32 MiB against a limit of 6.25 MiB for 1 GiB against 200 MiB, which takes git 20 s to make and to send."""
+    """Test 32 MiB against 6.25 MiB instead of 1 GiB against 200 MiB, which takes git 20 s to make and send."""
     scale = 32
     files = one_skill(skill_md(), **{"skills/hello-skill/zeros": bytes(GIB // scale)})
     limits = FetchLimits(tree_bytes=FetchLimits().tree_bytes // scale)

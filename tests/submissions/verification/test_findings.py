@@ -1,4 +1,4 @@
-"""Findings: safe to show, the same after storage, the strongest first."""
+"""Findings: safe to show, unchanged by storage, most severe first."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from vskill.hidden_characters import visible
 
 def finding(**fields: object) -> Finding:
     values: dict[str, object] = {"rule_id": "r", "severity": Severity.LOW, "title": "A title", **fields}
-    return Finding(**values)  # type: ignore[arg-type]  # a test names any field it likes
+    return Finding(**values)  # type: ignore[arg-type]  # a test may set any field
 
 
 def test_what_deceives_an_eye_is_spelled_out() -> None:

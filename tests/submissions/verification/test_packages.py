@@ -1,4 +1,4 @@
-"""Finding the skills of a repository, and what is known about one that was read."""
+"""Finding the skills of a repository, and reading one of them."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ async def test_every_field_of_the_frontmatter_is_read_as_text(tmp_path: Path, fe
     assert package.skill_md == FULL
 
 
-async def test_departures_from_the_specification_that_harm_nobody_are_notes(tmp_path: Path, fetch: Fetch) -> None:
+async def test_harmless_deviations_from_the_specification_are_notes(tmp_path: Path, fetch: Fetch) -> None:
     package = await read(fetch, tmp_path, {"forms/SKILL.md": FULL}, "forms")
     assert {(finding.rule_id, finding.severity) for finding in package.findings} == {
         ("lint.unknown-field", Severity.LOW),

@@ -1,4 +1,4 @@
-"""Whatever an engine does in its child process, a result comes back and nothing of it stays."""
+"""Whatever an engine does in its child process, a result is returned and nothing is left behind."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SHORT = EngineLimits(seconds=1, cpu_seconds=10, address_space=256 * MIB)
 
 
 class ScriptEngine(Engine):
-    """An engine that is a piece of Python; what it prints comes back as capabilities, a word each."""
+    """An engine that runs a piece of Python and returns the words that it prints as capabilities."""
 
     name = "script"
 
@@ -52,7 +52,7 @@ async def run(code: str, tree: Path, limits: EngineLimits = QUICK) -> EngineResu
 
 
 def read_until_nobody_writes(fifo: Path) -> bytes:
-    """Return what was written once no process on the machine holds the pipe any more."""
+    """Return what was written, once no process has the pipe open."""
     return fifo.read_bytes()
 
 
@@ -152,7 +152,7 @@ async def test_a_descendant_that_keeps_the_output_open_does_not_hold_up_the_resu
         "print('[\"done\"]', flush=True)"
     )
     result = await run(code, tmp_path)
-    # Lets the descendant, which left the group, end as well.
+    # Ends the descendant, which left the process group.
     os.close(os.open(fifo, os.O_WRONLY))
     assert result.capabilities == ("done",)
 
