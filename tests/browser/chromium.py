@@ -1,4 +1,4 @@
-"""Debian's chromium, driven through its own driver; nothing is downloaded."""
+"""Debian's chromium with its own driver; nothing is downloaded."""
 
 from __future__ import annotations
 
@@ -21,38 +21,38 @@ DESKTOP: Final = 1280
 
 
 def why_not() -> str | None:
-    """Return why no browser can be driven here, or ``None`` where one can."""
+    """Return why no browser can be used here, or ``None`` if one can."""
     absent = [str(path) for path in (CHROMIUM, CHROMEDRIVER) if not path.exists()]
     return f"{' and '.join(absent)} not installed (Debian: chromium chromium-driver)" if absent else None
 
 
 class Browser:
-    """One chromium with the questions that tests ask of a page."""
+    """One chromium, with the operations that tests need."""
 
     def __init__(self, driver: Chrome, base: str) -> None:
-        """Wrap ``driver``; addresses are opened below ``base``."""
+        """Wrap ``driver``; paths are opened below the URL ``base``."""
         self.driver = driver
         self.base = base
         self.scheme = "light"
 
     def open(self, path: str, *, width: int = DESKTOP) -> None:
-        """Open a page of the server at a width of so many CSS pixels."""
+        """Open a page of the server in a window ``width`` CSS pixels wide."""
         self.resize(width, 900)
         self.driver.get(self.base + path)
 
     def resize(self, width: int, height: int) -> None:
-        """Set the size of the window's inside; widths below 500 behave as a phone does."""
+        """Set the size of the viewport in CSS pixels; widths below 500 emulate a phone."""
         self._command(
             "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 500
         )
 
     def colours(self, scheme: str) -> None:
-        """Prefer ``light`` or ``dark``."""
+        """Emulate the preference for ``light`` or ``dark`` colours."""
         self.scheme = scheme
         self._command("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
 
     def without_scripts(self) -> None:
-        """Run no script of any page from now on."""
+        """Disable scripts in all pages from now on."""
         self._command("Emulation.setScriptExecutionDisabled", value=True)
 
     def ask(self, expression: str) -> Any:
@@ -60,27 +60,27 @@ class Browser:
         return self.driver.execute_script(f"return ({expression})")
 
     def until(self, expression: str, *, seconds: float = 15) -> None:
-        """Return as soon as a JavaScript expression is true; fail when it never becomes so."""
+        """Wait until a JavaScript expression is true; fail after ``seconds``."""
         WebDriverWait(self.driver, seconds, poll_frequency=0.05).until(lambda _driver: self.ask(expression), expression)
 
     @contextmanager
     def leaving(self) -> Iterator[None]:
-        """Wait, where the body leads away from this page, until the next one is whole: keys do not wait for that."""
+        """Wait after the body, which leads to another page, until that page is loaded: key presses do not wait."""
         left = self.ask("performance.timeOrigin")
         yield
-        # Asked between the two pages, the driver answers with an error of its own: then neither is there.
+        # Between the two pages, the driver answers with an error of its own.
         following = WebDriverWait(self.driver, 15, poll_frequency=0.05, ignored_exceptions=[WebDriverException])
         following.until(
             lambda _driver: self.ask(f"performance.timeOrigin !== {left} && document.readyState === 'complete'")
         )
 
     def allow_clipboard(self, origin: str) -> None:
-        """Let pages of ``origin`` read and write the clipboard without asking."""
+        """Allow pages of ``origin`` to read and write the clipboard without a prompt."""
         permissions = ["clipboardReadWrite", "clipboardSanitizedWrite"]
         self._command("Browser.grantPermissions", origin=origin, permissions=permissions)
 
     def too_wide(self) -> list[str]:
-        """Return what makes the page scroll sideways; boxes that scroll by themselves may."""
+        """Return the elements that make the page scroll sideways; boxes with their own scrollbar may."""
         if self.ask("document.documentElement.scrollWidth <= document.documentElement.clientWidth"):
             return []
         found = self.ask(
@@ -91,19 +91,19 @@ class Browser:
         return list(found) or ["the page, by no single element"]
 
     def complaints(self) -> list[str]:
-        """Return what the console said since it was last asked: errors of scripts, refusals of the policy."""
+        """Return the new console messages: errors of scripts and violations of the content security policy."""
         entries: list[dict[str, Any]] = self.driver.get_log("browser")  # type: ignore[no-untyped-call]  # selenium's
         return [str(entry["message"]) for entry in entries if entry["level"] in {"SEVERE", "WARNING"}]
 
     def hosts_asked(self) -> set[str]:
-        """Return the hosts that pages asked for anything since this was last called."""
+        """Return the hosts that pages have sent requests to since the last call."""
         entries: list[dict[str, Any]] = self.driver.get_log("performance")  # type: ignore[no-untyped-call]  # selenium's
         messages = (json.loads(entry["message"])["message"] for entry in entries)
         urls = [m["params"]["request"]["url"] for m in messages if m["method"] == "Network.requestWillBeSent"]
         return {urlsplit(url).netloc for url in urls if urlsplit(url).scheme in {"http", "https", "ws", "wss"}}
 
     def screenshot(self, path: Path, *, tallest: int = 1800) -> None:
-        """Write the whole page as PNG, cut at ``tallest`` CSS pixels."""
+        """Write the whole page as PNG, up to ``tallest`` CSS pixels high."""
         width = self.ask("innerWidth")
         self.resize(width, min(self.ask("document.documentElement.scrollHeight"), tallest))
         self.driver.save_screenshot(str(path))

@@ -13,7 +13,7 @@ from tests.browser.server import Server, running_server
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """Serve a filled registry."""
+    """Serve a registry with published skills and submissions."""
     if (reason := why_not()) is not None:
         pytest.skip(reason)
     folder: Path = tmp_path_factory.mktemp("browser")
@@ -23,14 +23,14 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture(scope="session")
 def chromium(server: Server) -> Iterator[Browser]:
-    """Open one chromium; tests take it through ``browser``."""
+    """Start one chromium; tests use it through ``browser``."""
     with open_browser(server.base) as opened:
         yield opened
 
 
 @pytest.fixture
 def browser(chromium: Browser) -> Browser:
-    """Return the browser with light colours and nothing left to say of the test before."""
+    """Return the browser with light colours and without messages of the previous test."""
     chromium.colours("light")
     chromium.complaints()
     chromium.hosts_asked()

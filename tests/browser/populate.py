@@ -1,4 +1,4 @@
-"""Fill an empty registry with what pages must be able to show; run as a program, it prints where submissions are."""
+"""Fill an empty registry with data for the pages; as a program, print the paths of the submissions as JSON."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SCRIPT: Final = "import os\n\n\ndef main():\n    print('x' * 200)  # " + "long "
 
 
 def main() -> None:
-    """Publish skills, and leave submissions in every group of states."""
+    """Publish skills, and create submissions in every group of states."""
     django.setup()
     from submissions.states import State  # noqa: PLC0415 - after setup, as every model
     from tests.marketplace.pages.page_factory import finding, publish  # noqa: PLC0415
@@ -66,7 +66,7 @@ def main() -> None:
 
 
 def submissions(env: Any, state: Any) -> list[tuple[Any, str]]:
-    """Take one submission into each state named, and return their pages."""
+    """Create one submission in each of several states, and return the path of each one's page."""
     from submissions.store.transitions import create_submission, transition  # noqa: PLC0415 - as above
     from vskill.kv.threads import readers, writers  # noqa: PLC0415
 

@@ -1,6 +1,6 @@
-"""Take the screenshots of docs/screenshots from the real product with its demo: ``make screenshots``.
+"""Take the screenshots in docs/screenshots of the real product with its demo: ``make screenshots``.
 
-Starts ``manage.py up`` on a data directory of its own, submits the demo, follows it through the queue, and looks at the
+Starts ``manage.py up`` on a temporary data directory, submits the demo, waits until the queue is empty, and opens the
 pages.
 """
 
@@ -32,7 +32,7 @@ LIMIT_SECONDS: Final = 120.0
 
 
 def usual_port() -> int:
-    """Return the port that the product listens on by default, or another one where it is taken."""
+    """Return the default port of the product, or another one if it is in use."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -44,7 +44,7 @@ def usual_port() -> int:
 
 @contextmanager
 def running_product(folder: Path) -> Iterator[tuple[str, str, dict[str, str]]]:
-    """Start everything without the demo; give the address, the admin's password and the variables it runs with."""
+    """Start everything without the demo; yield its URL, the admin's password and its environment variables."""
     port = usual_port()
     variables = {name: value for name, value in os.environ.items() if not name.startswith(("VSKILL_", "DATABASE_URL"))}
     variables |= {"VSKILL_DATA_DIR": str(folder), "HOST": "127.0.0.1", "PORT": str(port), "DEMO": "0", "NO_COLOR": "1"}
@@ -67,21 +67,24 @@ def running_product(folder: Path) -> Iterator[tuple[str, str, dict[str, str]]]:
 
 
 def submissions(base: str) -> list[dict[str, Any]]:
-    """Return what was submitted, as the API says it."""
+    """Return the submissions, as the API lists them."""
     with urllib.request.urlopen(f"{base}/api/v1/submissions", timeout=30) as answer:  # noqa: S310 - our own address
         items: list[dict[str, Any]] = json.load(answer)["items"]
     return items
 
 
 def shoot(browser: Browser, name: str, path: str = "", *, width: int = DESKTOP, tallest: int = 1100) -> None:
-    """Write a page, or the one that is open, to the file of its name, width and colours."""
+    """Open ``path``, if any, and write the page to a file that is named for ``name``, ``width`` and the colours.
+
+    ``width`` and ``tallest``, the maximal height, are in CSS pixels.
+    """
     if path:
         browser.open(path, width=width)
     browser.screenshot(TARGET / f"{name}-{width}-{browser.scheme}.png", tallest=tallest)
 
 
 def shoot_the_queue_at_work(browser: Browser, variables: dict[str, str]) -> None:
-    """Submit the demo while the page of the queue is open, and take it while something waits."""
+    """Submit the demo while the page of the queue is open, and take the screenshot while messages wait."""
     browser.open("/queue")
     loading = subprocess.Popen([sys.executable, "manage.py", "load_demo"], cwd=ROOT, env=variables)
     browser.until(f"document.querySelectorAll('{WAITING}').length > 2", seconds=LIMIT_SECONDS)
@@ -91,7 +94,7 @@ def shoot_the_queue_at_work(browser: Browser, variables: dict[str, str]) -> None
 
 
 def shoot_what_a_person_does(browser: Browser, variables: dict[str, str]) -> None:
-    """Ask for the skills of the demo's repository by the form."""
+    """List the skills of the demo repository with the form."""
     browser.open("/submit")
     repository = (Path(variables["VSKILL_DATA_DIR"]) / "demo" / "skills.git").as_uri()
     browser.driver.find_element(By.ID, "repository-url").send_keys(repository)
@@ -111,7 +114,7 @@ def shoot_the_admin(browser: Browser, password: str) -> None:
 
 
 def main() -> None:
-    """Take them all."""
+    """Take all screenshots."""
     if (reason := why_not()) is not None:
         raise SystemExit(f"No screenshots were taken: {reason}.")
     TARGET.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""The real web server in a process of its own, on a registry of its own."""
+"""The real web server in its own process, with its own registry."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ START_ATTEMPTS: Final = 300
 
 @dataclass(frozen=True)
 class Server:
-    """Where a server answers, and the pages of its submissions by the name of their state."""
+    """The URL of a server, and the paths of its submissions by the name of their state."""
 
     base: str
     submissions: dict[str, str]
 
 
 def free_port() -> int:
-    """Return a port that nobody listens on just now."""
+    """Return a port of loopback that was free a moment ago."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -37,7 +37,7 @@ def free_port() -> int:
 
 @contextmanager
 def running_server(folder: Path) -> Iterator[Server]:
-    """Make a registry in ``folder``, fill it, and serve it by uvicorn until the context ends."""
+    """Create a registry in ``folder``, fill it, and serve it with uvicorn until the context ends."""
     port = free_port()
     variables = {
         **{name: value for name, value in os.environ.items() if not name.startswith(("VSKILL_", "DATABASE_URL"))},
@@ -75,7 +75,7 @@ def running_server(folder: Path) -> Iterator[Server]:
 
 
 def wait_until_it_answers(base: str, process: subprocess.Popen[bytes]) -> None:
-    """Return once ``/healthz`` answers anything; fail where the process ends before that."""
+    """Wait until ``/healthz`` answers with any status; fail if the process ends before that."""
     for _attempt in range(START_ATTEMPTS):
         try:
             with urllib.request.urlopen(f"{base}/healthz", timeout=5):  # noqa: S310 - our own address

@@ -1,4 +1,4 @@
-"""Every page in a real browser: it fits, it asks nobody else, it breaks no rule of its policy, keys reach all of it."""
+"""Every page in a real browser: layout, requests to other hosts, content security policy, keyboard control."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def test_without_scripts_every_page_says_the_same(server: Server) -> None:
         assert len(plain.driver.find_elements(By.CSS_SELECTOR, ".card")) == 1
         plain.open("/skills")
         seen = {link.get_attribute("href") for link in plain.driver.find_elements(By.CSS_SELECTOR, ".card h3 a")}
-        # So tall that nothing must be scrolled to: the driver scrolls by a script.
+        # Tall enough that the driver need not scroll, for which it would use a script.
         plain.resize(1280, 4000)
         with plain.leaving():
             plain.driver.find_element(By.CSS_SELECTOR, "a[rel=next]").click()

@@ -1,4 +1,4 @@
-"""Make a repository with a file that is too large to be held in memory."""
+"""Make a repository with a file that is too large to hold in memory."""
 
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ _PORTION = bytes(4 * 1024 * 1024)
 
 
 def make_repository_with_big_file(path: Path, files: Mapping[str, bytes], name: str, size: int) -> Path:
-    """Make a bare repository of ``files`` and one file of ``size`` zero bytes, which git keeps in very little space."""
+    """Make a bare repository at ``path`` with ``files`` and the file ``name``, which has ``size`` zero bytes.
+
+    git stores the zeros in very little space. Returns ``path``.
+    """
     make_repository(path)
-    # One pack, which a fetch sends as it is; loose objects would be packed twice more.
+    # One pack, which a fetch sends unchanged. Loose objects would be packed twice more.
     options = ["core.compression=1", "core.bigFileThreshold=1m", "fastimport.unpackLimit=1"]
     argv = ["git", *(word for option in options for word in ("-c", option)), "fast-import", "--quiet"]
     with subprocess.Popen(argv, cwd=path, stdin=subprocess.PIPE) as process:

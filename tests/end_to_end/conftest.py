@@ -1,4 +1,4 @@
-"""What the end-to-end tests share."""
+"""Fixtures of the end-to-end tests."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pytest_django import Settings
 
 @pytest.fixture(autouse=True)
 def data_dir(settings: Settings, tmp_path: Path) -> Path:
-    """Give each test a data directory of its own, so that what is left in it was left by this test."""
+    """Give each test its own data directory, so that anything left in it comes from this test."""
     settings.DATA_DIR = tmp_path / "data-directory"
     settings.DATA_DIR.mkdir()
     return tmp_path / "data-directory"
@@ -18,6 +18,6 @@ def data_dir(settings: Settings, tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def _queue_that_asks_often(settings: Settings) -> None:
-    # The same code with shorter pauses: a poll each second and five seconds for a batch to fill are for operation.
+    # The defaults poll every second and wait five seconds for a batch to fill.
     settings.QUEUE_POLL_INTERVAL = 0.02
     settings.QUEUE_MAX_BATCH_WAIT = 0.0

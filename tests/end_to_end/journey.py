@@ -1,4 +1,4 @@
-"""What a visitor, a client and an operator do: the steps that the end-to-end tests are made of."""
+"""The steps of the end-to-end tests: what a visitor, a client and an operator do."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WHOLE_WAY = ["RECEIVED", "TIER1_SCANNING", "AUTO_APPROVED", "PUBLISHED"]
 
 @dataclass
 class Visitor:
-    """Somebody with a browser that keeps cookies and sends what is in the forms, and nothing else."""
+    """A browser that keeps cookies and sends only what is in the forms."""
 
     client: AsyncClient = field(default_factory=lambda: AsyncClient(enforce_csrf_checks=True))
     status: int = 0
@@ -35,7 +35,7 @@ class Visitor:
         return self._seen(await self.client.get(address))
 
     async def ask_for(self, repository_url: str) -> list[str]:
-        """Enter an address on the submit page and return the paths of the skills that can be picked."""
+        """Enter an address on the submit page and return the paths of the skills that can be selected."""
         await self.open("/submit")
         fields = {"csrfmiddlewaretoken": self.field("csrfmiddlewaretoken"), "repository_url": repository_url}
         self._seen(await self.client.post("/submit", fields))
@@ -43,19 +43,19 @@ class Visitor:
         return [html.unescape(path) for path, rest in boxes if "disabled" not in rest]
 
     async def pick(self, paths: Sequence[str]) -> None:
-        """Submit skills of the list that ``ask_for`` showed."""
+        """Submit some of the skills that ``ask_for`` listed."""
         names = ("csrfmiddlewaretoken", "token", "repository_url")
         fields: dict[str, Any] = {name: self.field(name) for name in names}
         self._seen(await self.client.post("/submit", {**fields, "paths": list(paths)}))
 
     def field(self, name: str) -> str:
-        """Return the value of the last field of a name on the page."""
+        """Return the value of the last field on the page with this name."""
         values = re.findall(rf"name=\"{name}\"[^>]*? value=\"([^\"]*)\"", self.text)
         assert values, f"the page has no field {name!r}: {self.words()[:2000]}"
         return html.unescape(values[-1])
 
     def words(self) -> str:
-        """Return the text of the page as a person reads it."""
+        """Return the visible text of the page."""
         body = re.sub(r"(?s)<(script|style)\b.*?</\1>", " ", self.text)
         return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]+>", " ", body)))
 
@@ -66,13 +66,13 @@ class Visitor:
 
 
 async def submit_by_api(**fields: str) -> tuple[int, dict[str, Any]]:
-    """POST a submission as a client of the API does and return status and body."""
+    """POST a submission to the API and return status and body."""
     response = await AsyncClient().post("/api/v1/submissions", fields, content_type="application/json")
     return response.status_code, response.json()
 
 
 async def get_json(address: str) -> dict[str, Any]:
-    """Return what the API answers with success."""
+    """Return the JSON object of a successful answer."""
     response = await AsyncClient().get(address)
     assert response.status_code == 200, response.content[:500]
     body = response.json()
@@ -81,14 +81,14 @@ async def get_json(address: str) -> dict[str, Any]:
 
 
 async def get_bytes(address: str) -> bytes:
-    """Return what is downloaded from an address of this server."""
+    """Return the bytes of a successful download from this server."""
     response = await AsyncClient().get(re.sub(r"^https?://[^/]+", "", address))
     assert response.status_code == 200, response.content[:500]
     return bytes(response.content)
 
 
 async def consume(*environments: WorkerEnv) -> str:
-    """Let the real consumer work until nothing is left, and return how the messages ended."""
+    """Run the real consumer until the queue is empty, and return how the messages were settled."""
     options = ConsumerOptions(max_batch_size=3, max_concurrency=10, worker="test", drain=True)
     consumer = Consumer(list(environments), make_handlers(), options)
     await consumer.run(asyncio.Event())
@@ -97,7 +97,7 @@ async def consume(*environments: WorkerEnv) -> str:
 
 @dataclass(frozen=True)
 class Stored:
-    """What the tables hold: submissions as (path, state), oldest first, and how many messages there are."""
+    """The content of the tables: submissions as (path, state), oldest first, and the number of messages."""
 
     submissions: list[tuple[str, str]]
     messages: int
@@ -109,7 +109,7 @@ class Stored:
 
 
 async def stored(env: WorkerEnv) -> Stored:
-    """Return what the tables hold of one environment."""
+    """Return the content of the tables for one environment."""
     rows = SubmissionEntry.objects.using(env.database).filter(namespace=env.name).order_by("id")
     messages = QueueMessage.objects.using(env.database).filter(environment=env.name)
     return Stored(
@@ -119,7 +119,7 @@ async def stored(env: WorkerEnv) -> Stored:
 
 
 async def steps(env: WorkerEnv, submission_id: str) -> list[str]:
-    """Return the states that a submission went through, by its history rows."""
+    """Return the states of a submission in order, from its history rows."""
     rows = SubmissionTransition.objects.using(env.database).filter(namespace=env.name, submission_id=submission_id)
     ordered = rows.order_by("sequence").values_list("from_state", "to_state")
     walked = await sync_to_async(lambda: list(ordered))()

@@ -1,4 +1,4 @@
-"""Real processes of the product, each instance with a data directory and a database of its own."""
+"""Real processes of the product; each instance has its own data directory and database."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ import psycopg
 from django.conf import settings
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-# Short leases, so that a killed consumer's work comes back in seconds; and no limit on how often that may happen.
+# Short leases, so that the work of a killed consumer is redelivered within seconds, and a high limit of crashes.
 QUICK_QUEUE: Final = {
     "VSKILL_QUEUE_LEASE": "4",
     "VSKILL_QUEUE_HEARTBEAT": "0.5",
@@ -32,14 +32,14 @@ QUICK_QUEUE: Final = {
 
 @dataclass
 class Instance:
-    """An installation: its environment variables, and a look into its database from outside."""
+    """An installation: its environment variables, its processes, and queries of its database."""
 
     data_dir: Path
     database_url: str
     variables: dict[str, str] = field(default_factory=dict)
 
     def environment(self) -> dict[str, str]:
-        """Return the variables of its processes: nothing of the test run but where to find programs."""
+        """Return the environment of its processes, which takes only PATH from the test run."""
         return {
             "PATH": os.environ["PATH"],
             "HOME": str(self.data_dir),
@@ -53,7 +53,7 @@ class Instance:
         }
 
     def manage(self, *arguments: str) -> str:
-        """Run one command to its end and return what it printed."""
+        """Run one management command, which must succeed, and return its output."""
         ended = subprocess.run(
             [sys.executable, "manage.py", *arguments],
             cwd=ROOT,
@@ -67,7 +67,7 @@ class Instance:
 
     @contextmanager
     def started(self, *arguments: str) -> Iterator[Started]:
-        """Start a command in a process group of its own, as a terminal does, and leave nothing of it behind."""
+        """Start a command in its own process group, as a terminal does, and kill the group at the end."""
         log = self.data_dir / f"{arguments[0]}-{uuid.uuid4().hex[:6]}.log"
         with log.open("wb") as out:
             process = subprocess.Popen(
@@ -87,17 +87,17 @@ class Instance:
             process.wait()
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
-        """Return what a query finds, over a connection of its own."""
+        """Return the rows of a query, over a new connection."""
         if self.database_url.startswith("sqlite"):
             path = self.database_url.removeprefix("sqlite:///")
             with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=30)) as connection:
                 return connection.execute(sql).fetchall()
         with psycopg.connect(self.database_url) as connection:
-            # psycopg wants a literal; the queries of these tests are.
+            # psycopg asks for literal queries, and all callers pass one.
             return connection.execute(sql.encode()).fetchall()
 
     def states(self) -> dict[str, str]:
-        """Return the state of each submission by the name of its skill."""
+        """Return the state of each submission, by the name of its skill."""
         return dict(self.rows("SELECT skill_name, state FROM submissions_submissionentry"))
 
     def steps(self) -> dict[str, list[tuple[str, str]]]:
@@ -109,11 +109,11 @@ class Instance:
         return walked
 
     def processes(self) -> dict[int, str]:
-        """Return every process of this machine that belongs to the instance, by its variables or its folder."""
+        """Return the command line of every process of the instance, found by the data directory that it uses."""
         mark = str(self.data_dir).encode()
         found: dict[int, str] = {}
         for folder in Path("/proc").glob("[0-9]*"):
-            # A process may end while it is looked at.
+            # A race: the process may end in between.
             with contextlib.suppress(OSError):
                 told = (folder / "environ").read_bytes() + (folder / "cmdline").read_bytes()
                 alive = (folder / "stat").read_text().rpartition(")")[2].split()[0] != "Z"
@@ -124,19 +124,19 @@ class Instance:
 
 @dataclass
 class Started:
-    """A process that runs, and the file that holds what it says."""
+    """A running process and its log file."""
 
     process: subprocess.Popen[bytes]
     log: Path
 
     def said(self) -> str:
-        """Return everything that it has said so far."""
+        """Return its output so far."""
         return self.log.read_text(errors="replace")
 
     def until(self, is_so: Callable[[], bool]) -> None:
-        """Wait until something is so; the end of the process before that is a failure with its last words."""
+        """Wait until the condition is true; fail with the output if the process ends before that."""
         while not is_so():
-            # The wait is for the process itself, so that its end is noticed at once.
+            # Waits for the process, so that its end is noticed at once.
             with contextlib.suppress(subprocess.TimeoutExpired):
                 code = self.process.wait(0.01)
                 assert is_so(), f"it ended with {code} too early:\n{self.said()}"
@@ -155,7 +155,7 @@ class Started:
 
 
 def until(is_so: Callable[[], bool]) -> None:
-    """Wait until something is so that no process of ours can tell of; the timeout of the test is the limit."""
+    """Wait until the condition is true, however long that takes; the timeout of the test is the limit."""
     with subprocess.Popen(["tail", "-f", "/dev/null"]) as clock:
         try:
             while not is_so():
@@ -166,7 +166,7 @@ def until(is_so: Callable[[], bool]) -> None:
 
 
 def free_port() -> int:
-    """Return a port of loopback that nobody listened on a moment ago."""
+    """Return a port of loopback that was free a moment ago."""
     with contextlib.closing(socket.socket()) as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -175,7 +175,7 @@ def free_port() -> int:
 
 @contextmanager
 def instance(data_dir: Path, **variables: str) -> Iterator[Instance]:
-    """Give an installation on the kind of database that this test run uses, with its tables made."""
+    """Yield a migrated installation on the kind of database that this test run uses."""
     data_dir.mkdir()
     with _database(data_dir) as url:
         made = Instance(data_dir, url, variables)

@@ -1,4 +1,4 @@
-"""Bad input through the form and through the API: a clear answer, nothing lost, nothing half-written."""
+"""Bad input through the form and the API: a clear answer, nothing lost, nothing half-written."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def broken(content: Content, **more: Content) -> dict[str, Content]:
 
 
 async def ends_well(env: WorkerEnv) -> dict[str, str]:
-    """Let the consumer finish, check that nothing is half-written, and return the state of each path."""
+    """Run the consumer, check that nothing is half-written, and return the state of each path."""
     await consume(env)
     after = await stored(env)
     assert after.messages == 0
@@ -82,7 +82,7 @@ def many_files(path: Path) -> Path:
 
 
 ADDRESSES = [
-    # what is asked for, what is answered, the status of the API
+    # the address, words of the answer, the status of the API
     pytest.param(lambda _: "how do I get a skill", "not a repository address", 400, id="not a URL"),
     pytest.param(lambda _: "https://", "no valid host name", 400, id="no host"),
     pytest.param(lambda _: "https://github.com", "no repository", 400, id="no repository in it"),
@@ -125,7 +125,7 @@ async def test_a_bad_address_is_answered_and_nothing_is_stored(
 
 async def test_a_repository_that_cannot_be_read_now_may_be_tried_later(env: WorkerEnv, tmp_path: Path) -> None:
     repository = make_repository(tmp_path / "skills.git", {f"{GOOD}/SKILL.md": skill_md()})
-    # A host whose disk has lost the tree of the newest commit.
+    # As if the disk of the host had lost the tree of the newest commit.
     tree = git(repository, "rev-parse", "main^{tree}").decode().strip()
     (repository / "objects" / tree[:2] / tree[2:]).unlink()
     by_api, told_by_api = await answer_of_api(address_of(repository))
@@ -137,7 +137,7 @@ async def test_a_repository_that_cannot_be_read_now_may_be_tried_later(env: Work
 
 @pytest.mark.slow
 async def test_a_file_of_one_gibibyte_is_refused(env: WorkerEnv, tmp_path: Path, settings: Settings) -> None:
-    # How long git takes for it is no part of this test.
+    # The time that git needs is not under test.
     settings.FETCH_SECONDS = 170
     files = {f"{GOOD}/SKILL.md": skill_md().encode()}
     address = address_of(make_repository_with_big_file(tmp_path / "skills.git", files, f"{GOOD}/zeros.bin", GIB))
@@ -172,14 +172,14 @@ async def test_a_bad_body_is_answered(env: WorkerEnv, body: bytes, words: str) -
 
 @dataclass(frozen=True)
 class Bad:
-    """A skill that cannot be published, and the words that say why."""
+    """A skill that cannot be published, and words of the reason."""
 
     words: str
     files: Mapping[str, Content] = field(default_factory=dict)
     symlinks: Mapping[str, str] = field(default_factory=dict)
 
 
-# Seen when the skills are listed: cannot be picked at all.
+# Found when the skills are listed, so the skill cannot be selected.
 LISTED = [
     pytest.param(Bad("not a text file: a zero byte", broken(b"\x7fELF\0\0\1\2" * 9)), id="binary"),
     pytest.param(Bad("SKILL.md is empty", broken("")), id="empty"),
@@ -192,7 +192,7 @@ LISTED = [
     pytest.param(Bad("no description", broken("---\nname: other-skill\n---\n")), id="no description"),
     pytest.param(Bad("a link", symlinks={f"{BAD}/SKILL.md": "/etc/passwd"}), id="SKILL.md is a link to /etc/passwd"),
 ]
-# Seen when the skill is checked: ends as TIER1_FAILED.
+# Found when the skill is checked, so the submission ends as TIER1_FAILED.
 CHECKED = [
     pytest.param(
         Bad("symbolic link", broken(skill_md("other-skill")), {f"{BAD}/p.txt": "/etc/passwd"}), id="link to /etc/passwd"
@@ -231,7 +231,7 @@ async def test_the_form_shows_the_problem_and_takes_the_good_skill(env: WorkerEn
     assert await visitor.ask_for(beside_a_good_one(tmp_path, bad)) == [GOOD]
     assert visitor.status == 200
     assert bad.words in visitor.words()
-    # The box is disabled, but nothing keeps a stranger's program from sending it all the same.
+    # The checkbox is disabled, but a client can send its value all the same.
     await visitor.pick([GOOD, BAD])
     assert visitor.status == 422
     assert bad.words in visitor.words()

@@ -1,4 +1,4 @@
-"""The demo: the same commit on every machine, submitted once however often it is loaded, with an end of every kind."""
+"""The demo: a reproducible commit, submitted once however often it is loaded, with every kind of outcome."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ GOOD = {"colour-contrast", "csv-tidy", "link-check", "meeting-minutes", "release
 
 
 def load(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[dict[str, Any]]:
-    """Run the command and return what it says of the skills of the only environment."""
+    """Run the command and return its skills in the only environment."""
     call_command("load_demo", "--json", *arguments)
     environments = json.loads(capsys.readouterr().out)["environments"]
     assert len(environments) == 1

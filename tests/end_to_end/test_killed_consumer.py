@@ -1,4 +1,4 @@
-"""A consumer that is killed, or told to end, in the middle of a batch: nothing is lost, nothing is done twice."""
+"""A consumer is killed or stopped in the middle of a batch: nothing is lost, nothing is published twice."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def installation(tmp_path: Path) -> Iterator[Instance]:
 
 
 def in_the_middle(installation: Instance, published: int) -> bool:
-    """Tell whether some are done, some are in work, and some wait."""
+    """Tell whether some submissions are done, some in progress and some waiting."""
     count = Counter(installation.states().values())
     return count["PUBLISHED"] >= published and count[SCANNING] > 0 and count["PUBLISHED"] < len(SKILLS)
 
@@ -39,7 +39,7 @@ def kill_in_the_middle(installation: Instance, consumer: Started, published: int
     consumer.until(lambda: in_the_middle(installation, published))
     consumer.signal(signal.SIGKILL)
     assert consumer.ends() == -signal.SIGKILL
-    # What it had started to fetch and to scan ends with it.
+    # Its children, which fetch and scan, die with it.
     until(lambda: installation.processes() == {})
 
 
@@ -97,7 +97,7 @@ def test_a_consumer_without_time_to_finish_gives_back_what_it_holds(installation
         consumer.signal(signal.SIGTERM)
         assert consumer.ends() == 0
     assert SCANNING in installation.states().values()
-    # Free at once, and not counted as a failure of anybody.
+    # Released at once, and not counted as an error or a crash.
     held = "SELECT count(*) FROM submissions_queuemessage WHERE leased_until IS NOT NULL OR errors > 0 OR crashes > 0"
     assert installation.rows(held) == [(0,)]
     installation.manage("consume", "--drain")

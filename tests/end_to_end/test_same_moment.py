@@ -1,4 +1,4 @@
-"""Twenty people submit one skill in the same moment: one row, one message, one published version."""
+"""Twenty concurrent submissions of one skill: one row, one message, one published version."""
 
 from __future__ import annotations
 

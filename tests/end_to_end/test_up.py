@@ -1,4 +1,4 @@
-"""`manage.py up`, as `make run` starts it: from an empty data directory to published demo skills, and a clean end."""
+"""`manage.py up`, as `make run` starts it: from an empty data directory to published skills and a clean exit."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_ctrl_c_in_the_middle_of_work_loses_nothing_and_the_second_start_finishe
         first.interrupt()
         assert first.ends() == 0
     assert installation.processes() == {}
-    # Finished or given back: nobody has to wait for a lease to run out.
+    # Everything was finished or released, so the second start need not wait for a lease to end.
     leased = "SELECT count(*) FROM submissions_queuemessage WHERE leased_until IS NOT NULL OR crashes > 0"
     assert installation.rows(leased) == [(0,)]
     before = set(installation.states())
@@ -101,7 +101,7 @@ def test_a_part_that_dies_is_started_again_and_without_the_demo_nothing_is_submi
         assert len(consumers) == 1
         os.kill(consumers[0], signal.SIGKILL)
         up.until(lambda: roles(installation) == {"uvicorn", "consume", "schedule"} and consumers[0] not in alive())
-        # It starts parts again only after it would have loaded the demo.
+        # It restarts parts only after the step that would load the demo.
         assert installation.states() == {}
         up.interrupt()
         assert up.ends() == 0

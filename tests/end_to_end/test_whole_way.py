@@ -1,4 +1,4 @@
-"""The main job with nothing replaced: a repository is submitted, its skills are verified, published and downloaded."""
+"""The main job with no part replaced: a repository is submitted and its skills are published and downloaded."""
 
 from __future__ import annotations
 

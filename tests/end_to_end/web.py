@@ -1,4 +1,4 @@
-"""Speak HTTP with an instance that runs in processes of its own."""
+"""Speak HTTP with an instance that runs in its own processes."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from tests.end_to_end.processes import Instance, Started
 
 
 def address(installation: Instance, path: str) -> str:
-    """Return the whole address of a path on the instance."""
+    """Return the URL of a path on the instance."""
     return f"http://127.0.0.1:{installation.variables['PORT']}{path}"
 
 
 def raw_answer(installation: Instance, path: str, document: dict[str, Any] | None = None) -> tuple[int, bytes]:
-    """Return status and bytes of what answers, 0 while nobody listens; with a document, POST it."""
+    """GET a path, or POST a document to it, and return status and body; status 0 means no answer."""
     request = urllib.request.Request(address(installation, path))  # noqa: S310 - our own http address
     if document is not None:
         request.data = json.dumps(document).encode()
@@ -33,13 +33,13 @@ def raw_answer(installation: Instance, path: str, document: dict[str, Any] | Non
 
 
 def answer(installation: Instance, path: str) -> tuple[int, str]:
-    """Return status and text of an address, 0 while nobody listens."""
+    """GET a path and return status and text; status 0 means no answer."""
     status, content = raw_answer(installation, path)
     return status, content.decode()
 
 
 def body(installation: Instance, path: str) -> dict[str, Any]:
-    """Return the object that the API answers with success."""
+    """Return the JSON object of a successful answer."""
     status, text = answer(installation, path)
     assert status == 200, text[:500]
     value: dict[str, Any] = json.loads(text)
@@ -47,5 +47,5 @@ def body(installation: Instance, path: str) -> dict[str, Any]:
 
 
 def until_healthy(installation: Instance, up: Started) -> None:
-    """Wait until web, consumer and scheduler live."""
+    """Wait until /healthz reports the web process, the consumer and the scheduler as alive."""
     up.until(lambda: answer(installation, "/healthz")[0] == 200)

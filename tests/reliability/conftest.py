@@ -1,4 +1,4 @@
-"""What the reliability tests share: they take seconds, and write down what came out."""
+"""Fixtures of the reliability tests, which take seconds and record their results."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Record = Callable[[str, str], None]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark every test here as slow, with time enough for a machine that is busy."""
+    """Mark every test here as slow, with a timeout that suffices on a busy machine."""
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.slow)
@@ -24,14 +24,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture
 def one(tmp_path: Path) -> Iterator[Installation]:
-    """Give an installation of one environment."""
+    """Yield an installation with one environment."""
     with installation(tmp_path) as made:
         yield made
 
 
 @pytest.fixture
 def record() -> Record:
-    """Return a function that writes a result down: the case, and what came out."""
+    """Return a function that records a result: the case and its outcome."""
     engine = str(settings.DATABASES["default"]["ENGINE"])
     database = "SQLite" if engine.endswith("sqlite3") else "PostgreSQL"
 

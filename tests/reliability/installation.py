@@ -1,4 +1,4 @@
-"""An installation with a short clock, and processes of it that can be killed."""
+"""An installation with short times, whose processes can be killed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SHORT_CLOCK: Final = {
 
 @dataclass
 class Role:
-    """A process that plays a role; its code is how it ended, a negative number the signal that ended it."""
+    """A process that runs a role; a negative exit code is the signal that ended it."""
 
     zygote: Zygote
     pid: int
@@ -39,43 +39,43 @@ class Role:
     _code: int | None = field(default=None, init=False)
 
     def ends(self) -> int:
-        """Wait for its end and return its code, any number of times."""
+        """Wait for its end and return its exit code; may be called again."""
         if self._code is None:
             self._code = int(self.zygote.ask({"wait": self.pid})["code"])
         return self._code
 
     def succeeds(self) -> None:
-        """Wait for its end, which has to be a good one."""
+        """Wait for its end, and fail unless it exits with 0."""
         code = self.ends()
         assert code == 0, f"it ended with {code}:\n{self.said()}"
 
     def signal(self, number: signal.Signals) -> None:
-        """Send a signal to it; raise ``ProcessLookupError`` once its end has been waited for."""
-        # Until then the system keeps its number; from then on any process may have it.
+        """Send a signal to it; raise ``ProcessLookupError`` once ``ends`` has returned."""
+        # Until then the system reserves its pid; afterwards another process may have it.
         if self._code is not None:
             raise ProcessLookupError(f"process {self.pid} has ended with {self._code}")
         os.kill(self.pid, number)
 
     def killed(self) -> None:
-        """Kill it, and wait until it is gone."""
+        """Kill it and wait for its end."""
         self.signal(signal.SIGKILL)
         assert self.ends() == -signal.SIGKILL, self.said()
 
     def said(self) -> str:
-        """Return everything that it has said so far."""
+        """Return its output so far."""
         return self.log.read_text(errors="replace")
 
 
 @dataclass
 class Zygote:
-    """The process that forks the others."""
+    """The process that forks the processes of all roles."""
 
     process: subprocess.Popen[str]
     folder: Path
     numbers: Iterator[int] = field(default_factory=count)
 
     def ask(self, order: dict[str, Any]) -> dict[str, Any]:
-        """Send one order and return the answer."""
+        """Send one request and return the answer."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.process.stdin.write(json.dumps(order) + "\n")
@@ -86,12 +86,12 @@ class Zygote:
         return found
 
     def start(self, role: str, **arguments: Any) -> Role:
-        """Fork a process that plays ``role``."""
+        """Fork a process that runs ``role``."""
         log = self.folder / f"{role}-{next(self.numbers)}.log"
         return Role(self, self.ask({"start": role, "arguments": arguments, "log": str(log)})["pid"], log)
 
     def run(self, role: str, **arguments: Any) -> str:
-        """Let a role be played to its good end, and return what it said."""
+        """Run a role, which must succeed, and return its output."""
         played = self.start(role, **arguments)
         played.succeeds()
         return played.said()
@@ -99,40 +99,40 @@ class Zygote:
 
 @dataclass
 class Installation:
-    """An instance with a database of its own, and its zygote."""
+    """An instance with its own database, and its zygote."""
 
     instance: Instance
     zygote: Zygote
 
     def start(self, role: str, **arguments: Any) -> Role:
-        """Fork a process that plays ``role``."""
+        """Fork a process that runs ``role``."""
         return self.zygote.start(role, **arguments)
 
     def run(self, role: str, **arguments: Any) -> str:
-        """Let a role be played to its good end, and return what it said."""
+        """Run a role, which must succeed, and return its output."""
         return self.zygote.run(role, **arguments)
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
-        """Return what a query finds, over a connection of its own."""
+        """Return the rows of a query, over a new connection."""
         return self.instance.rows(sql)
 
     def number(self, sql: str) -> int:
-        """Return the one number that a query finds."""
+        """Return the single number that a query returns."""
         [(found,)] = self.rows(sql)
         return int(found)
 
     def wait_for(self, sql: str, expected: int) -> None:
-        """Wait until a query finds that number."""
+        """Wait until a query returns ``expected``."""
         until(lambda: self.number(sql) == expected)
 
     @property
     def is_sqlite(self) -> bool:
-        """Return whether it is on SQLite."""
+        """Tell whether its database is SQLite."""
         return self.instance.database_url.startswith("sqlite")
 
 
 def environments(names: Sequence[str], folder: Path, databases: dict[str, str] | None = None) -> str:
-    """Return the variable that configures environments, each with a host of its own name."""
+    """Return the value of VSKILL_ENVIRONMENTS for these names; the host of each is its name with ``.test``."""
     return json.dumps(
         {
             name: {
@@ -148,7 +148,7 @@ def environments(names: Sequence[str], folder: Path, databases: dict[str, str] |
 
 @contextmanager
 def installation(folder: Path, names: Sequence[str] = ("default",), **variables: str) -> Iterator[Installation]:
-    """Give an installation with environments of these names, its tables made, and end all of its processes."""
+    """Yield a migrated installation with environments of these names; its processes are killed at the end."""
     data_dir = folder / "data"
     chosen = {**SHORT_CLOCK, "VSKILL_ENVIRONMENTS": environments(names, data_dir), **variables}
     with instance(data_dir, **chosen) as made, zygote_of(made) as zygote:
@@ -157,7 +157,7 @@ def installation(folder: Path, names: Sequence[str] = ("default",), **variables:
 
 @contextmanager
 def zygote_of(made: Instance) -> Iterator[Zygote]:
-    """Start the process that forks the others."""
+    """Start the zygote of an instance."""
     variables = {**made.environment(), "DJANGO_SETTINGS_MODULE": "vskill.settings"}
     with subprocess.Popen(
         [sys.executable, "-m", "tests.reliability.zygote"],

@@ -1,7 +1,8 @@
-"""Kill this process with SIGKILL at a named point: before or after a write becomes durable, or once a child runs.
+"""Kill this process with SIGKILL at a named point, before or after a write or a commit.
 
-A point is ``before:NAME:N`` or ``after:NAME:N``: the N-th time (from 1) that NAME is written. Read from the variable
-``TEST_KILL_AT`` by ``install``, which the roles of the reliability tests call; the product knows nothing of it.
+A point is ``before:NAME:N`` or ``after:NAME:N``, for the N-th write (from 1) of NAME. ``install`` takes it as an
+argument or from the variable ``TEST_KILL_AT``. The roles of the reliability tests call it; the product does not know
+of it.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 
 VARIABLE: Final = "TEST_KILL_AT"
-# What a statement writes, by words that stand in it; the first that fits.
+# The name of a write, by words of its statement; the first match counts.
 _STATEMENTS: Final[Sequence[tuple[str, str]]] = (
     ("WITH next AS", "claim"),
     ('DELETE FROM "submissions_queuemessage"', "acknowledge"),
@@ -29,14 +30,15 @@ _STATEMENTS: Final[Sequence[tuple[str, str]]] = (
     ('INSERT INTO "marketplace_skillversion"', "version"),
     ('INSERT INTO "kv_kventry"', "kv"),
 )
-# Of the KV entries only evidence is a step of the pipeline; signs of life come by the clock.
+# Among KV entries, only evidence is a step of the pipeline; heartbeats come at arbitrary times.
 _EVIDENCE: Final = "scan:"
 
 
 class KillPoints:
-    """Count what is written, and end the process where the point is."""
+    """Count the writes, and kill the process at the chosen point."""
 
     def __init__(self, point: str, kill: Callable[[], None]) -> None:
+        """Call ``kill`` at ``point``, which is ``before:NAME:N`` or ``after:NAME:N``."""
         self._when, self._name, number = point.split(":")
         self._number = int(number)
         self._kill = kill
@@ -44,18 +46,21 @@ class KillPoints:
         self._in_transaction: set[str] = set()
 
     def reached(self, when: str, name: str) -> None:
-        """Say that something is about to happen, or has happened."""
+        """Note that the write ``name`` is about to happen (``when`` is before), or has happened (after)."""
         if when == "before":
             self._seen[name] += 1
         if (when, name, self._seen[name]) == (self._when, self._name, self._number):
             self._kill()
 
     def execute(self, run: Callable[..., Any], sql: str, params: Any, many: bool, context: dict[str, Any]) -> Any:
-        """Stand around each statement."""
+        """Run a statement and check the points around it.
+
+        ``run``, ``sql``, ``params``, ``many`` and ``context`` are those of Django's ``execute_wrappers``.
+        """
         name = _named(sql, params)
         if not name:
             return run(sql, params, many, context)
-        # Outside a transaction the end of a statement is its commit.
+        # Outside a transaction, a statement commits itself.
         in_transaction = context["connection"].in_atomic_block
         names = [name] if in_transaction else [name, f"commit-{name}"]
         for one in names:
@@ -68,7 +73,7 @@ class KillPoints:
         return result
 
     def commit(self, commit: Callable[[], None]) -> None:
-        """Stand around the end of each transaction; it is named for the gravest of what it wrote."""
+        """Commit a transaction and check the points around it, which are named for its most important write."""
         written = [name for name in ("version", "message", "move", "entry") if name in self._in_transaction]
         self._in_transaction.clear()
         if not written:
@@ -91,27 +96,27 @@ def _named(sql: str, params: Any) -> str:
 
 
 def kill_this_process() -> None:
-    """End at once, as a machine does that loses its power."""
+    """Kill this process at once, as a power cut would."""
     os.kill(os.getpid(), signal.SIGKILL)
     signal.pause()
 
 
 def install(point: str | None = None) -> None:
-    """Watch every connection from now on, where a point is given here or by the variable."""
+    """Watch all connections from now on, if a point is given here or in the variable."""
     point = point or os.environ.get(VARIABLE)
     if not point:
         return
     points = KillPoints(point, kill_this_process)
 
     def watch(connection: BaseDatabaseWrapper, **_kwargs: Any) -> None:
-        # A thread keeps the object and connects it anew; watched twice, it would count twice.
+        # A thread reconnects the same object, and two wrappers would count each write twice.
         if points.execute not in connection.execute_wrappers:
             connection.execute_wrappers.append(points.execute)
 
     connection_created.connect(watch, weak=False)
     for connection in connections.all(initialized_only=True):
         connection.close()
-    commit = BaseDatabaseWrapper._commit  # type: ignore[attr-defined]  # where every commit of Django passes
+    commit = BaseDatabaseWrapper._commit  # type: ignore[attr-defined]  # every commit of Django calls it
 
     def watched(self: BaseDatabaseWrapper) -> None:
         points.commit(lambda: commit(self))

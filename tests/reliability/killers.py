@@ -1,6 +1,7 @@
-"""A message that kills its worker among others that do not: what becomes of it, and of them.
+"""Work off messages of which one kills its worker.
 
-As a command it prints the pace of the others beside each kind of killer, for the benchmark: ``OTHERS FOLDER``.
+As a command (``OTHERS FOLDER``), print for the benchmark which part of the others is done in time, for each kind of
+killer.
 """
 
 from __future__ import annotations
@@ -18,21 +19,22 @@ from tests.end_to_end.processes import until
 from tests.reliability.installation import Installation, Role, installation
 
 MESSAGES: Final = "SELECT count(*) FROM submissions_queuemessage WHERE parked_at IS NULL"
-# What a message says that it does, and how the process ends that works on it.
+# The subject of a message, and the exit code of the process that works on it.
 KILLERS: Final = {"exit": 3, "segfault": -signal.SIGSEGV, "memory": -signal.SIGABRT}
 SECONDS_EACH: Final = 0.15
 
 
 def runs(one: Installation, what: str) -> Counter[str]:
-    """Return how often work on each message was ``begun`` or ``ended``."""
+    """Return how often work on each message was ``begun`` or ``ended``, as ``what`` says."""
     keys = one.rows("""SELECT "key" FROM kv_kventry WHERE "key" LIKE 'run:%'""")
     return Counter(key.split(":")[1] for (key,) in keys if key.split(":")[2] == what)
 
 
 class Supervisor:
-    """Start a process again whenever it dies, until told otherwise."""
+    """Restart processes that die, until ``end``."""
 
     def __init__(self, one: Installation, count: int, seconds: float) -> None:
+        """Start ``count`` consumers, which take ``seconds`` for each message."""
         self._one = one
         self._seconds = seconds
         self.alive = {worker.pid: worker for worker in (self._start() for _ in range(count))}
@@ -42,7 +44,7 @@ class Supervisor:
         return self._one.start("consume", names=["default"], seconds=self._seconds)
 
     def restart_the_dead(self) -> None:
-        """Reap who has died and start somebody else in the same place."""
+        """Reap the processes that have died, and start one new process for each."""
         for pid, worker in list(self.alive.items()):
             if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
                 self.deaths[worker.ends()] += 1
@@ -51,17 +53,18 @@ class Supervisor:
                 self.alive[again.pid] = again
 
     def end(self) -> None:
-        """Kill those who are left."""
+        """Kill the remaining processes."""
         for worker in self.alive.values():
             worker.killed()
 
 
 @dataclass(frozen=True)
 class Course:
-    """How two workers got on.
+    """The result of ``work_off``.
 
-    ``seconds`` is after how long the others were done, ``in_time`` how many of them were after the time that was given;
-    ``deaths`` counts by exit code, ``parked`` has the crashes, ``ended`` how often each of the others ended.
+    After ``seconds`` all other messages were done; ``in_time`` of them were done within the given time. ``deaths``
+    counts the deaths of workers by exit code, ``parked`` has the crashes of each parked message by subject, ``ended``
+    counts how often work on each message ended.
     """
 
     seconds: float
@@ -72,13 +75,17 @@ class Course:
 
 
 def work_off(folder: Path, killer: str, others: int, time_given: float = 0.0) -> Course:
-    """Let two workers work off ``others`` with one killer among them, or none where it is empty."""
+    """Let two workers work off messages, one of which may kill its worker.
+
+    ``folder`` holds the installation. ``killer`` is a key of ``KILLERS``, '' for none. ``others`` is the number of
+    other messages. ``time_given`` is in seconds; ``Course.in_time`` counts the others that are done by then.
+    """
     subjects = [f"subject {number}" for number in range(others)]
     if killer:
         subjects.insert(others // 3, killer)
     in_time = 0
     folder.mkdir(exist_ok=True)
-    # A lease that no stall of a busy machine outlasts: what is counted here is deaths.
+    # A long lease: no stall of a busy machine should end one, because deaths are counted here.
     lasting = {"VSKILL_QUEUE_LEASE": "10", "VSKILL_QUEUE_HEARTBEAT": "1"}
     with installation(folder, VSKILL_QUEUE_MAX_CRASHES="3", **lasting) as one:
         one.run("send_many", name="default", subjects=subjects)
@@ -107,7 +114,7 @@ def work_off(folder: Path, killer: str, others: int, time_given: float = 0.0) ->
 
 
 def paces(folder: Path, others: int) -> dict[str, float]:
-    """Return which part of the others is done beside each killer in the time that all of them take without one."""
+    """Return, for each killer, the part of the others that is done in the time that all take without a killer."""
     calm = work_off(folder / "calm", "", others)
     return {killer: work_off(folder / killer, killer, others, calm.seconds).in_time / others for killer in KILLERS}
 

@@ -1,7 +1,7 @@
-"""The results of the reliability tests, and the table of them: ``python -m tests.reliability.results``.
+"""The results of the reliability tests, and a table of them: ``python -m tests.reliability.results``.
 
-Each test that ends well adds a line to build/reliability.jsonl; the command writes the newest of each case and database
-into docs/reliability.md, between the marks.
+Each test that passes adds a line to build/reliability.jsonl. The command writes the newest result of each case and
+database into docs/reliability.md, between two marks.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ DATABASES: Final = ("SQLite", "PostgreSQL")
 
 @dataclass(frozen=True)
 class Result:
-    """What came out of one case on one database."""
+    """The outcome of one case on one database."""
 
     case: str
     database: str
@@ -30,14 +30,14 @@ class Result:
 
 
 def add(result: Result) -> None:
-    """Write one result down; several processes may do so at once."""
+    """Append one result; several processes may do so concurrently."""
     FILE.parent.mkdir(parents=True, exist_ok=True)
     with FILE.open("a") as file:
         file.write(json.dumps(asdict(result)) + "\n")
 
 
 def table(results: list[Result]) -> str:
-    """Return the newest result of each case as a table."""
+    """Return a Markdown table of the newest result of each case."""
     newest = {(result.case, result.database): result.outcome for result in results}
     cases = dict.fromkeys(result.case for result in results)
     lines = [f"| case | {' | '.join(DATABASES)} |", "|---|---|---|"]

@@ -1,4 +1,4 @@
-"""What the processes of the reliability tests do; each is called by name in a process of its own."""
+"""The roles of the reliability tests: functions that the zygote calls by name, each in its own process."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ RUN = "run:"
 
 
 def command(*, words: Sequence[str], kill_at: str | None = None) -> None:
-    """Run a management command, killed at a point where one is given."""
+    """Run a management command, and kill the process at the point ``kill_at`` if there is one."""
     kill_points.install(kill_at)
     call_command(*words)
 
 
 def submit_to(*, names: Sequence[str], url: str) -> None:
-    """Submit a repository in each environment."""
+    """Submit a repository to each environment."""
     for name in names:
         async_to_sync(submit)(get_environment(name), url, source="test", actor="tester")
 
@@ -65,12 +65,12 @@ def web(*, port: int, kill_at: str | None = None) -> None:
 
 
 def stuck(*, name: str, count: int, minutes: float) -> None:
-    """Write submissions that stopped moving."""
+    """Create ``count`` stuck submissions that last moved ``minutes`` ago."""
     make_submissions(get_environment(name), count, State.TIER1_SCANNING, age=timedelta(minutes=minutes))
 
 
 def send(*, name: str, subjects: Sequence[str], kind: str = KIND) -> None:
-    """Send a message about each subject."""
+    """Send one message per subject."""
     env = get_environment(name)
     with transaction.atomic(using=env.database):
         for subject in subjects:
@@ -78,7 +78,7 @@ def send(*, name: str, subjects: Sequence[str], kind: str = KIND) -> None:
 
 
 def send_many(*, name: str, subjects: Sequence[str]) -> None:
-    """Send many messages at once, to be taken in this order."""
+    """Send many messages at once, which are received in this order."""
     env = get_environment(name)
     QueueMessage.objects.using(env.database).bulk_create(
         [QueueMessage(environment=name, kind=KIND, subject=subject) for subject in subjects]
@@ -86,13 +86,13 @@ def send_many(*, name: str, subjects: Sequence[str]) -> None:
 
 
 def clear() -> None:
-    """Forget all messages, and what was written down about them."""
+    """Delete all messages and the notes about them."""
     QueueMessage.objects.all().delete()
     KVEntry.objects.filter(key__startswith=RUN).delete()
 
 
 def claim_all(*, name: str) -> None:
-    """Claim and acknowledge until nothing is left, and write down what was claimed."""
+    """Claim and acknowledge messages until none is left, and store the subjects that were claimed."""
     env = get_environment(name)
     worker = process_name()
 
@@ -109,7 +109,7 @@ def claim_all(*, name: str) -> None:
 
 
 async def _note(message: Message, what: str) -> None:
-    """Write down that a message is worked on: by whom, and how often it came back."""
+    """Store that work on a message has begun or ended, with the worker and the number of crashes."""
     env = require_worker_env()
     await KVNamespace(KVEntry, env).put(
         f"{RUN}{message.subject}:{what}:{process_name()}:{message.token}", {"crashes": message.crashes}
@@ -117,7 +117,7 @@ async def _note(message: Message, what: str) -> None:
 
 
 def _handlers(seconds: float) -> Handlers:
-    """Return handlers of messages whose subject says what they do: ``exit``, ``segfault``, ``memory``, or nothing."""
+    """Return handlers that kill the process for the subjects ``exit``, ``segfault`` and ``memory``, and else wait."""
 
     async def run(message: Message) -> None:
         await _note(message, "begun")
@@ -131,7 +131,7 @@ def _handlers(seconds: float) -> Handlers:
         try:
             await asyncio.sleep(seconds)
         except asyncio.CancelledError:
-            # Written past the event loop and the queue: this is what a stalled database would not let through.
+            # A file, because a note in a stalled database would have to wait.
             marker = os.environ["VSKILL_DATA_DIR"] + f"/stopped-{message.subject}-{os.getpid()}"
             os.close(os.open(marker, os.O_CREAT | os.O_WRONLY))
             raise
@@ -144,7 +144,7 @@ def _handlers(seconds: float) -> Handlers:
 
 
 def _use_up_memory() -> None:
-    """Allocate until there is no more, and end as a process does that cannot go on without it."""
+    """Allocate memory until there is no more, and abort."""
     limit = 1024 * 1024 * 1024
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     held = []
@@ -164,9 +164,11 @@ def consume(
     isolated: bool = False,
     elsewhere: bool = False,
 ) -> None:
-    """Consume messages of the tests' own kind, each of which takes ``seconds``.
+    """Consume messages of the kind of the tests in the environments ``names``.
 
-    A worker ``elsewhere`` has a name by which nobody on this machine can tell whether it lives.
+    Each message takes ``seconds``. With ``drain``, end when the queue is empty. ``concurrency`` is the number of
+    batches in flight. With ``last_chances``, be the process for isolation. With ``elsewhere``, use a worker name from
+    which this machine cannot tell whether the worker is alive.
     """
     environments = [get_environment(name) for name in names]
 
@@ -190,7 +192,7 @@ def consume(
 
 
 def walk(*, name: str) -> None:
-    """Work off submissions without fetching or scanning: every state and every write, and nothing in between."""
+    """Work off submissions with every transition and every write, but without fetching and scanning."""
     env = get_environment(name)
 
     async def run(message: Message) -> None:
@@ -206,7 +208,7 @@ def walk(*, name: str) -> None:
 
 
 def accept_many(*, name: str, start: int, count: int) -> None:
-    """Accept submissions as the web process does: entry, history and message in one transaction each."""
+    """Accept submissions as the web process does, with entry, history and message in one transaction each."""
     env = get_environment(name)
     for number in range(start, start + count):
         fields = {"repoUrl": f"https://git.example.org/a/{number}", "identity": f"skill {number}"}
@@ -216,14 +218,14 @@ def accept_many(*, name: str, start: int, count: int) -> None:
 
 
 def sweep_often(*, name: str, times: int) -> None:
-    """Recover again and again."""
+    """Run the sweep ``times`` times."""
     env = get_environment(name)
     for _ in range(times):
         async_to_sync(recover_stuck)(env, older_than=timedelta(seconds=30))
 
 
 def accept_the_same(*, name: str, url: str, people: int) -> None:
-    """Submit one skill many times at once."""
+    """Submit one skill ``people`` times concurrently."""
     env = get_environment(name)
 
     async def main() -> None:
@@ -239,12 +241,12 @@ def accept_the_same(*, name: str, url: str, people: int) -> None:
 
 
 def stall(*, seconds: float) -> None:
-    """Keep every writer of the queue waiting for a while, as a database does that is stuck."""
+    """Block every writer of the queue for ``seconds``, as a stalled database would."""
     connection = connections["default"]
     with transaction.atomic(), connection.cursor() as cursor:
         if connection.vendor == "postgresql":
             cursor.execute(f"LOCK TABLE {QueueMessage._meta.db_table} IN ACCESS EXCLUSIVE MODE")
-        # On SQLite the transaction itself keeps every other writer out.
+        # On SQLite, the transaction itself blocks all other writers.
         cursor.execute("SELECT 1")
         sys.stdout.write("stalled\n")
         sys.stdout.flush()
@@ -252,11 +254,11 @@ def stall(*, seconds: float) -> None:
 
 
 def with_a_wrong_clock(*, minutes: float, words: Sequence[str]) -> None:
-    """Run a command in a process whose own clock is wrong."""
+    """Run a command in a process whose clock is wrong by ``minutes``."""
     real = time.time
     shift = minutes * 60
     time.time = lambda: real() + shift
-    from django.utils import timezone  # noqa: PLC0415 - its clock is set wrong here and nowhere else
+    from django.utils import timezone  # noqa: PLC0415 - its clock is changed in this role alone
 
     true_now = timezone.now
     timezone.now = lambda: true_now() + timedelta(seconds=shift)
@@ -264,7 +266,7 @@ def with_a_wrong_clock(*, minutes: float, words: Sequence[str]) -> None:
 
 
 def published(*, names: Sequence[str]) -> None:
-    """Print nothing; fail unless each environment has published exactly one version of exactly one skill."""
+    """Fail unless each environment has published exactly one version of exactly one skill."""
     from marketplace.models import SkillEntry, SkillVersion  # noqa: PLC0415 - only this role looks at the marketplace
 
     for name in names:

@@ -1,4 +1,4 @@
-"""Many at once: claimers, sweeps, submitters and writers get in each other's way, and nothing is lost or doubled."""
+"""Contention between claimers, sweeps, submitters and writers: nothing is lost, and nothing happens twice."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_sixteen_claimers_claim_ten_thousand_messages_once_each(one: Installatio
 
 
 def each_moved_once(one: Installation) -> None:
-    """Check that every stuck submission was put back by one step and with one message."""
+    """Check that every stuck submission was put back with one transition and one message."""
     assert one.number(STEP_COUNT) == one.number(
         "SELECT count(DISTINCT submission_id) FROM submissions_submissiontransition"
     )
@@ -60,7 +60,7 @@ def test_a_sweep_that_is_killed_half_way_is_ended_by_the_next(one: Installation,
     assert killed.ends() == -signal.SIGKILL, killed.said()
     moved = one.number(MESSAGE_COUNT)
     assert moved == (40 if point.startswith("after") else 39)
-    # Its lock ends by itself; until then the others say that a sweep runs, and exit with 4.
+    # Its lock expires. Until then, other sweeps report that one is running and exit with 4.
     while (next_one := one.start("command", words=["recover_stuck"])).ends() == 4:
         assert "its lock ends by itself" in next_one.said()
     each_moved_once(one)
@@ -83,9 +83,9 @@ def test_many_who_submit_one_skill_at_once_leave_one_row_and_one_message(
 
 
 def test_web_consumer_and_sweep_write_at_once_and_nobody_hears_of_a_lock(tmp_path: Path, record: Record) -> None:
-    # A lease as long as the wait for SQLite's one writer can be when ten processes share two processors.
+    # When ten processes share two processors, a writer of SQLite can wait for almost as long as this lease.
     with installation(tmp_path, VSKILL_QUEUE_LEASE="30", VSKILL_QUEUE_HEARTBEAT="5") as one:
-        # An accepted submission is three writes, and working it off is seven.
+        # Accepting a submission takes three writes, and working it off seven.
         accepting = [one.start("accept_many", name="default", start=start, count=250) for start in (0, 250, 500, 750)]
         sweeping = one.start("sweep_often", name="default", times=60)
         working = [one.start("walk", name="default") for _ in range(2)]

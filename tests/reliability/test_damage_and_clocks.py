@@ -1,4 +1,4 @@
-"""Damaged entries, late workers and wrong clocks: what is said is exact, and nothing is done early, late or twice."""
+"""Damaged entries, late workers and wrong clocks: reports are exact; nothing is done early, late or twice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tools of these tests: they end the processes that they mean, and no other."""
+"""The tools of these tests signal the intended processes and no others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SIGKILL at each step, before and after each write becomes durable: nothing is lost, and nothing is done twice."""
+"""SIGKILL before and after each write and each commit: nothing is lost, and nothing is done twice."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ WEB = ["entry:1", "history:1", "message:1", "commit-message:1"]
 
 
 def points(steps: list[str]) -> list[str]:
-    """Return the points before and after each step."""
+    """Return the kill points before and after each step."""
     return [f"{when}:{step}" for step in steps for when in ("before", "after")]
 
 
 def name_of(point: str) -> str:
-    """Return the environment in which a point is tried."""
+    """Return the name of the environment for a kill point."""
     return point.replace(":", "-")
 
 
 def steps_of(one: Installation, name: str) -> list[tuple[int, str, str]]:
-    """Return the history of the one submission of an environment."""
+    """Return the history rows of the only submission of an environment."""
     rows = one.rows(
         "SELECT sequence, from_state, to_state FROM submissions_submissiontransition "  # noqa: S608 - names of this test
         f"WHERE namespace = '{name}' ORDER BY sequence"
@@ -127,7 +127,7 @@ class TestWeb:
             accepted += written == [1, 1, 1]
             assert server_is_killed, f"{point} was not reached"
 
-        # Whoever was not answered asks again, and gets the one submission that there is.
+        # Clients without an answer ask again, and get the one submission that exists.
         port = free_port()
         server = one.start("web", port=port)
         wait_until_it_listens(server, port)
@@ -156,7 +156,7 @@ def wait_until_it_listens(server: Role, port: int) -> None:
 
 
 def submit(port: int, name: str, url: str) -> int | None:
-    """Submit a repository to an environment and return the status, or ``None`` where no answer came."""
+    """Submit a repository to an environment and return the status, or ``None`` without an answer."""
     with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port, timeout=120)) as connection:
         try:
             body = json.dumps({"repoUrl": url})

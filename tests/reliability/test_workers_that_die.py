@@ -1,4 +1,4 @@
-"""Workers that die, hang, stall or are told to stop: their work comes back, in time, and to one worker at a time."""
+"""Workers that die, hang, stall or are stopped: their work is redelivered in time, to one worker at a time."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ LEASED = "SELECT count(*) FROM submissions_queuemessage WHERE leased_until IS NO
 
 
 def owners(one: Installation) -> Counter[str]:
-    """Return how many messages each process holds."""
+    """Return how many messages each worker has leased."""
     rows = "SELECT leased_by, count(*) FROM submissions_queuemessage WHERE leased_until IS NOT NULL GROUP BY leased_by"
     return Counter(dict(one.rows(rows)))
 
 
 def holds_all(one: Installation, worker: Role) -> bool:
-    """Tell whether a process holds as many messages as it can."""
+    """Tell whether a process has leased as many messages as it can."""
     held = (count for name, count in owners(one).items() if name.partition("@")[0].endswith(f":{worker.pid}"))
     return sum(held) == IN_FLIGHT
 
@@ -46,7 +46,7 @@ def test_thirty_messages_in_flight_are_claimed_again_within_lease_and_sweep(one:
         fastest = min(fastest, time.monotonic() - at)
         other.killed()
         one.run("clear")
-        # A busy machine may take its time once; what is promised is what the queue can do.
+        # One slow attempt may be due to a busy machine. The promise is about the queue.
         if fastest <= LEASE + SWEEP:
             break
     assert fastest <= LEASE + SWEEP
@@ -54,7 +54,7 @@ def test_thirty_messages_in_flight_are_claimed_again_within_lease_and_sweep(one:
 
 
 def test_what_a_killed_worker_held_is_taken_over_at_once_on_its_own_machine(tmp_path: Path, record: Record) -> None:
-    # So long a lease that it does not end while anybody waits here.
+    # A lease that cannot end during this test.
     with installation(tmp_path, VSKILL_QUEUE_LEASE="300", VSKILL_QUEUE_HEARTBEAT="60") as one:
         one.run("send", name="default", subjects=[f"subject {number}" for number in range(IN_FLIGHT)])
         killed = one.start("consume", names=["default"], seconds=600.0)
@@ -89,7 +89,7 @@ def test_a_worker_whose_database_stalls_stops_its_work_and_one_other_run_ends_it
     until(lambda: runs(one, "begun")["stalled"] == 1)
     stall = one.start("stall", seconds=1.5 * LEASE)
     stopped = one.instance.data_dir / f"stopped-stalled-{consumer.pid}"
-    # The work stops while the database still stands: before anybody else could have the lease.
+    # The work stops while the database is still stalled, before another worker can get the lease.
     until(lambda: stopped.exists() or "lost" in consumer.said())
     assert "its work stops" in consumer.said()
     stall.succeeds()
@@ -106,9 +106,9 @@ def test_what_kills_its_worker_is_parked_and_the_others_are_worked_off(
 ) -> None:
     course = work_off(tmp_path, killer, others=300)
     assert course.parked == {killer: 3}
-    # Some of them twice: a worker may die between the end of its work and saying so.
+    # Some of them ran twice: a worker may die after the work and before its acknowledgement.
     assert set(course.ended) == {f"subject {number}" for number in range(300)}
-    # Twice in a worker's process; the third time in a process apart, which nobody else was in.
+    # Twice in the process of a worker, and the third time in isolation.
     assert set(course.deaths) == {KILLERS[killer]}
     assert course.deaths.total() <= 2
     record(f"a message that kills its worker ({killer})", "parked after 3 crashes, and nobody else; 300 others done")
@@ -150,7 +150,7 @@ class TestSignals:
 
 
 def at_work_has_heard(worker: Role) -> bool:
-    """Tell whether a process has taken note of the first signal: it takes nothing new, and none is pending."""
+    """Tell whether a process has received the first SIGTERM, so that none is pending."""
     status = Path(f"/proc/{worker.pid}/status").read_text()
     pending = [line.split()[1] for line in status.splitlines() if line.startswith(("SigPnd", "ShdPnd"))]
     return all(int(mask, 16) & (1 << (signal.SIGTERM - 1)) == 0 for mask in pending)

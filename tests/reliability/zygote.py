@@ -1,9 +1,9 @@
-"""A process that has loaded the product and forks a new one for every role: real processes, without the time to start.
+"""A process that has loaded the product and forks a new process for every role, which saves the time to start.
 
-Started as ``python -m tests.reliability.zygote`` in the environment of an installation. It reads one JSON document a
-line and answers with one: ``{"start": NAME, "arguments": {...}}`` forks a child that plays the role of that name in
-``tests.reliability.roles`` and answers with its pid, ``{"wait": PID}`` answers with how it ended (a negative code is
-the signal that ended it). A child ends with the zygote.
+Start it as ``python -m tests.reliability.zygote`` with the environment of an installation. It reads one JSON document
+per line and answers each with one. ``{"start": NAME, "arguments": {...}, "log": PATH}`` forks a child that runs the
+role of that name in ``tests.reliability.roles``, and the answer has its pid. The answer to ``{"wait": PID}`` has its
+exit code; a negative one is the signal that ended it. The children die with the zygote.
 """
 
 from __future__ import annotations
@@ -21,14 +21,15 @@ _PR_SET_PDEATHSIG: Final = 1
 
 
 def main() -> None:
-    import django  # noqa: PLC0415 - the settings are read when it is imported, and a help text needs none
+    """Load the product and answer requests on stdin until it is closed."""
+    import django  # noqa: PLC0415 - only the process itself needs it
 
     django.setup()
     from django.urls import get_resolver  # noqa: PLC0415 - apps must be ready first
 
     from tests.reliability import roles  # noqa: PLC0415 - as above
 
-    # What is loaded on first use is loaded once, here, and not in every child.
+    # Loaded here once, because every child would load it on first use.
     get_resolver().url_patterns  # noqa: B018 - a property that imports every view
     for line in sys.stdin:
         order = json.loads(line)
@@ -63,7 +64,7 @@ def _play(roles: Any, order: dict[str, Any], parent: int) -> NoReturn:
         code = 0
     except SystemExit as ended:
         code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
-    except BaseException:  # noqa: BLE001 - the child of a fork must never return into the loop of its parent
+    except BaseException:  # noqa: BLE001 - the child of a fork must never return to the loop of its parent
         traceback.print_exc()
     finally:
         sys.stdout.flush()

@@ -1,1 +1,1 @@
-"""Services that tests need and that no test may assume: started on loopback, stopped whatever happens."""
+"""Services that tests need: started on loopback and always stopped."""

@@ -1,8 +1,8 @@
 """Run pytest on SQLite, then on PostgreSQL: ``python -m tests.services.databases [--only NAME] -- PYTEST ARGUMENTS``.
 
-Both runs happen even if the first fails; the exit code tells of the first failure. Without a PostgreSQL server the
-reason is printed, above the tests and again at their end; with ``CI=true`` that is a failure, since there the whole
-promise has to be kept. Neither run touches the data of an instance in this folder.
+Both runs happen even if the first fails; the exit code is that of the first failure. Without a PostgreSQL server, the
+reason is printed before the tests and again after them; with ``CI=true`` that is a failure, because CI must test both.
+Neither run touches the data of an instance in this folder.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ NAMES: Final = ("sqlite", "postgres")
 
 
 def main() -> int:
+    """Run the suite as the command line asks, and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m tests.services.databases", description=__doc__)
     parser.add_argument("--only", choices=NAMES, help="run on this database alone")
     parser.add_argument("pytest", nargs="*", help="arguments of pytest, after --")
@@ -61,7 +62,7 @@ def _why_no_postgres() -> str | None:
 def _run(name: str, arguments: Sequence[str], notes: Sequence[str]) -> int:
     command = [sys.executable, "-m", "pytest", "-p", earlier_runs.__name__, *arguments]
     with tempfile.TemporaryDirectory(prefix="vskill-tests-") as folder:
-        # Explicit values, because a developer's own .env may name another database.
+        # Set explicitly, because the .env of a developer may name another database.
         environment = {"VSKILL_TEST_DATA_DIR": folder, earlier_runs.VARIABLE: "\n".join(notes)}
         if name == "postgres":
             return run_with_server(command, environment)

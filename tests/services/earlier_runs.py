@@ -1,6 +1,6 @@
-"""Pytest plugin: repeat above the closing line how the runs before this one ended.
+"""Pytest plugin: print the results of earlier runs above the last line.
 
-The suite runs once for each database, and only the last run's closing line is seen at a glance.
+The suite runs once per database, and readers look at the last line of the output.
 """
 
 from __future__ import annotations

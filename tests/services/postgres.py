@@ -1,8 +1,8 @@
-"""Run a command beside a throw-away PostgreSQL server: ``python -m tests.services.postgres -- COMMAND``.
+"""Run a command with a temporary PostgreSQL server: ``python -m tests.services.postgres -- COMMAND``.
 
-The server listens on loopback alone, on a port that was free, with a password made for this run; its files lie in a
-temporary folder and go with it. The command finds its address in ``DATABASE_URL``. Started by root, the server runs
-as ``postgres`` or ``nobody``, because PostgreSQL refuses root.
+The server listens only on loopback, on a free port, with a random password. Its files are in a temporary folder, which
+is deleted afterwards. The command gets its address in ``DATABASE_URL``. If root starts it, the server runs as
+``postgres`` or ``nobody``, because PostgreSQL refuses root.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ STOP_SECONDS: Final = 30
 PORTS_TRIED: Final = 3
 USER: Final = "vskill"
 
-# Durability is worth nothing to data that is deleted in a minute, and costs half of the time.
+# The data is deleted in a minute, and durability would cost half of the time.
 THROWAWAY_SETTINGS: Final = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 SETTINGS: Final = {
     "max_connections": "100",
@@ -42,7 +42,7 @@ SETTINGS: Final = {
 
 
 class PostgresUnavailable(Exception):
-    """Say why no PostgreSQL server could be started, and what to install."""
+    """Raised with the reason why no PostgreSQL server could be started, and what to install."""
 
 
 def find_binaries() -> Path:
@@ -63,7 +63,7 @@ def find_binaries() -> Path:
 def postgres_server(*, durable: bool = False) -> Iterator[str]:
     """Start a server, yield its ``DATABASE_URL``, then stop it and delete its files.
 
-    A ``durable`` one writes as one in operation does: a commit waits until it would survive a power cut.
+    With ``durable``, it writes as in production: a commit waits until it would survive a power cut.
     """
     binaries = find_binaries()
     with tempfile.TemporaryDirectory(prefix="vskill-postgres-") as name:
@@ -81,13 +81,13 @@ def postgres_server(*, durable: bool = False) -> Iterator[str]:
 
 
 def run_with_server(command: Sequence[str], environment: Mapping[str, str] | None = None) -> int:
-    """Run ``command`` beside a server and return its exit code; signals end the command first, then the server."""
+    """Run ``command`` with a server and return its exit code; a signal ends the command, then the server."""
     with _signals_as_exit(), postgres_server() as url:
         child = subprocess.Popen(command, env={**os.environ, **(environment or {}), "DATABASE_URL": url})
         try:
             return child.wait()
         except KeyboardInterrupt:
-            # The terminal sent Ctrl-C to the command as well, which has a summary to print.
+            # The terminal sent Ctrl-C to the command too, which may still print a summary.
             _wait_or_kill(child)
             raise
         except SystemExit:
@@ -97,6 +97,7 @@ def run_with_server(command: Sequence[str], environment: Mapping[str, str] | Non
 
 
 def main() -> int:
+    """Run the command on the command line, and return its exit code."""
     parser = argparse.ArgumentParser(prog="python -m tests.services.postgres", description=__doc__)
     parser.add_argument("command", nargs="+", help="the command, after --")
     try:
@@ -113,7 +114,7 @@ def _version_of(folder: Path) -> tuple[int, ...]:
 
 
 def _account() -> dict[str, Any]:
-    """Return the arguments with which subprocess changes to an account that PostgreSQL accepts."""
+    """Return the arguments of Popen that switch to an account that PostgreSQL accepts."""
     if os.geteuid() != 0:
         return {}
     for name in ("postgres", "nobody"):
@@ -131,7 +132,7 @@ def _create_cluster(binaries: Path, folder: Path, password: str, account: dict[s
     command = [str(binaries / "initdb"), "--pgdata", str(folder / "data"), "--username", USER]
     command += ["--pwfile", str(password_file)]
     command += ["--auth", "scram-sha-256", "--encoding", "UTF8", "--locale", "C", "--no-sync"]
-    # A linguistic default collation, as most servers have: under C a key column without its own collation would pass.
+    # Linguistic, as on most servers. With C, the tests would not notice a key column without its own collation.
     linguistic = [*command, "--locale-provider", "icu", "--icu-locale", "en-US"]
     problem = ""
     for attempt in (linguistic, command):
@@ -148,13 +149,13 @@ def _start(
 ) -> tuple[subprocess.Popen[bytes], int]:
     log = folder / "server.log"
     for _attempt in range(PORTS_TRIED):
-        # Somebody else may take the port between our look and the server's start.
+        # A race: another process may take the port before the server starts.
         port = _free_port()
         command = [str(binaries / "postgres"), "-D", str(folder / "data"), "-p", str(port)]
         for name, value in settings.items():
             command += ["-c", f"{name}={value}"]
         if setpriv := shutil.which("setpriv"):
-            # SIGKILL leaves us no turn to clean up, so the kernel tells the server.
+            # After a SIGKILL nothing here can clean up, so the kernel signals the server.
             command = [setpriv, "--pdeathsig", "INT", "--", *command]
         with log.open("wb") as output:
             server = subprocess.Popen(
@@ -176,7 +177,7 @@ def _start(
 
 
 def _create_database(server: subprocess.Popen[bytes], port: int, password: str) -> bool:
-    """Wait until the server lets us in, and create the database; return False when the server has ended instead."""
+    """Wait until the server accepts connections and create the database; return False if the server ends first."""
     deadline = time.monotonic() + START_SECONDS
     while True:
         try:
@@ -219,7 +220,7 @@ def _free_port() -> int:
 
 @contextlib.contextmanager
 def _signals_as_exit() -> Iterator[None]:
-    """Turn SIGTERM and SIGHUP into an exception, so that the clean-up of a with block happens; once only."""
+    """Turn the first SIGTERM or SIGHUP into an exception, so that with blocks clean up, and ignore further ones."""
     caught = (signal.SIGTERM, signal.SIGHUP)
 
     def leave(number: int, frame: FrameType | None) -> NoReturn:

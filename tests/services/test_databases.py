@@ -1,4 +1,4 @@
-"""The suite runs on both databases, and neither a failure nor a missing server can hide behind the last run."""
+"""The suite runs on both databases, and the last run hides neither a failure nor a missing server."""
 
 from __future__ import annotations
 

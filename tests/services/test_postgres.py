@@ -1,4 +1,4 @@
-"""The server that tests borrow answers, and is gone afterwards however the command ended."""
+"""The temporary server works, and is gone afterwards however the command ended."""
 
 from __future__ import annotations
 
@@ -74,10 +74,10 @@ def test_a_signal_ends_the_command_and_the_server(sent: signal.Signals) -> None:
                 os.killpg(runner.pid, sent)
             else:
                 runner.send_signal(sent)
-            # The command holds our pipe too, so the end of the output is the end of the command.
+            # The command has our pipe open too, so the output ends only when the command ends.
             assert runner.stdout.read() == ""
         except BaseException:
-            # Or the wait at the end of the block would outlast the failure.
+            # Otherwise the wait at the end of the block would never return.
             os.killpg(runner.pid, signal.SIGKILL)
             raise
     assert runner.returncode == 128 + sent

@@ -1,4 +1,4 @@
-"""Settings that contradict each other are refused at start-up; what is shipped contradicts nothing."""
+"""Contradictory settings are refused at start-up, and the shipped ones are accepted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The adapter of skilltotal, with the real engine in its real child."""
+"""The adapter of skilltotal, with the real engine in its real child process."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ async def test_the_same_content_gives_the_same_result(tmp_path: Path) -> None:
 
 def test_output_that_is_no_report_is_a_value_error() -> None:
     for output in (b"", b"[]", b"{}", b'{"report": 1}', b'{"report": {"findings": [1]}}'):
-        with pytest.raises(ValueError):  # noqa: PT011 - the runner catches just this
+        with pytest.raises(ValueError):  # noqa: PT011 - the runner catches exactly this type
             SkillTotal().parse(output)
 
 

@@ -1,4 +1,4 @@
-"""The pre-scan: what the listing of a package and the first bytes of its files show."""
+"""The pre-scan: what the list of files and their first bytes show."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Verdicts: what each kind of finding leads to, in the words of the design's table."""
+"""Verdicts: what each kind of finding leads to."""
 
 from __future__ import annotations
 
