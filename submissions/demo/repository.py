@@ -19,7 +19,7 @@ FOLDER: Final = Path(__file__).parent
 CONTENT: Final = ("README.md", "skills")
 # Added here, because a checkout of this project should hold no link that leads out of its folder.
 LINKS: Final = {"skills/shared-glossary/glossary.md": "../../../../etc/glossary.md"}
-_WHO: Final = "vskill demo <demo@vskill.invalid> 1704067200 +0000"
+_AUTHOR: Final = "vskill demo <demo@vskill.invalid> 1704067200 +0000"
 _MESSAGE: Final = "Add the demo skills"
 _BRANCH: Final = "refs/heads/main"
 _LIMITS: Final = ChildLimits(seconds=30, output_bytes=64 * 1024)
@@ -74,7 +74,7 @@ def _files(folder: Path, content: Iterable[str]) -> Iterator[tuple[str, bytes]]:
 
 def _stream(files: Iterator[tuple[str, bytes]], links: Mapping[str, str]) -> bytes:
     """Return one commit in the input format of ``git fast-import``."""
-    parts = [f"commit {_BRANCH}\nauthor {_WHO}\ncommitter {_WHO}\n".encode(), _data(_MESSAGE.encode())]
+    parts = [f"commit {_BRANCH}\nauthor {_AUTHOR}\ncommitter {_AUTHOR}\n".encode(), _data(_MESSAGE.encode())]
     parts += [b"M 100644 inline " + name.encode() + b"\n" + _data(content) for name, content in files]
     parts += [b"M 120000 inline " + name.encode() + b"\n" + _data(target.encode()) for name, target in links.items()]
     return b"".join(parts)

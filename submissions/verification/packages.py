@@ -87,15 +87,15 @@ async def find_skills(snapshot: Snapshot, limits: PackageLimits | None = None) -
         if _is_readable(entry, limits):
             readable.append(entry)
         else:
-            found.append(_found(entry, None, limits))
+            found.append(_describe(entry, None, limits))
     async for entry, content in read_blobs(snapshot, readable):
-        found.append(_found(entry, content, limits))
+        found.append(_describe(entry, content, limits))
         # Parsing blocks the event loop, so other tasks get a turn between two skills.
         await asyncio.sleep(0)
     return sorted(found, key=lambda skill: skill.path)
 
 
-def _found(entry: TreeEntry, content: bytes | None, limits: PackageLimits) -> FoundSkill:
+def _describe(entry: TreeEntry, content: bytes | None, limits: PackageLimits) -> FoundSkill:
     folder = _folder_of(entry.path)
     skill_file = _read_skill_file(folder, entry, content, limits)
     problems = [finding.title for finding in skill_file.findings if finding.kind is FindingKind.FORMAT]
@@ -120,7 +120,7 @@ async def read_package(
     entries = below(snapshot.entries, path)
     entry = _skill_files(entries).get("")
     if entry is None:
-        raise _missing(path, entries)
+        raise _no_skill(path, entries)
     content = await read_blob(snapshot, entry) if _is_readable(entry, limits) else None
     skill_file = _read_skill_file(path, entry, content, limits)
     findings = [*check_entries(entries, limits), *skill_file.findings]
@@ -227,7 +227,7 @@ def _refuse_bad_format(path: str, findings: Iterable[Finding]) -> None:
         raise InvalidPackage(f"The skill in {where} cannot be checked: {stopping[0].title}{more}.", ordered)
 
 
-def _missing(path: str, entries: Collection[TreeEntry]) -> InvalidPackage:
+def _no_skill(path: str, entries: Collection[TreeEntry]) -> InvalidPackage:
     """Return the error for a folder without a SKILL.md; ``entries`` are what lies below it."""
     where = visible(path) or "the root of the repository"
     finding = problem(

@@ -42,16 +42,16 @@ async def run_engine(engine: Engine, tree: Path, limits: EngineLimits | None = N
     try:
         result = await _run(engine, tree, limits)
     except OSError as error:
-        return _without_answer(engine, version, EngineStatus.FAILED, f"could not be started: {error.strerror}")
-    problem = _problem(result, limits)
+        return _failed_result(engine, version, EngineStatus.FAILED, f"could not be started: {error.strerror}")
+    problem = _failure(result, limits)
     if problem is not None:
         timed_out = result.outcome is ChildOutcome.TIMED_OUT or result.returncode == -signal.SIGXCPU
         status = EngineStatus.TIMED_OUT if timed_out else EngineStatus.FAILED
-        return _without_answer(engine, version, status, problem)
+        return _failed_result(engine, version, status, problem)
     try:
         return replace(engine.parse(result.stdout), adapter=engine.adapter)
     except (ValueError, RecursionError) as error:
-        return _without_answer(engine, version, EngineStatus.FAILED, f"gave an answer that cannot be read: {error}")
+        return _failed_result(engine, version, EngineStatus.FAILED, f"gave an answer that cannot be read: {error}")
 
 
 async def _run(engine: Engine, tree: Path, limits: EngineLimits) -> ChildResult:
@@ -77,7 +77,7 @@ async def _run(engine: Engine, tree: Path, limits: EngineLimits) -> ChildResult:
         return await run_child(engine.command(tree), env=env, cwd=Path(scratch), limits=child_limits)
 
 
-def _problem(result: ChildResult, limits: EngineLimits) -> str | None:
+def _failure(result: ChildResult, limits: EngineLimits) -> str | None:
     if result.outcome is ChildOutcome.TIMED_OUT:
         return f"did not finish within {limits.seconds:g} seconds"
     if result.outcome is ChildOutcome.FLOODED:
@@ -92,5 +92,5 @@ def _problem(result: ChildResult, limits: EngineLimits) -> str | None:
     return None
 
 
-def _without_answer(engine: Engine, version: str, status: EngineStatus, problem: str) -> EngineResult:
+def _failed_result(engine: Engine, version: str, status: EngineStatus, problem: str) -> EngineResult:
     return EngineResult(engine.name, version, status, error=visible(f"{engine.name} {problem}."))

@@ -76,7 +76,7 @@ def check_entries(entries: Iterable[TreeEntry], limits: PackageLimits) -> list[F
     found: list[Finding] = []
     if len(listed) > limits.files:
         found.append(
-            _format(
+            _format_finding(
                 "too-many-files",
                 f"The skill has {len(listed):,} files; {limits.files:,} are allowed",
                 advice="Leave out what the skill does not need, such as dependencies and build output.",
@@ -86,7 +86,7 @@ def check_entries(entries: Iterable[TreeEntry], limits: PackageLimits) -> list[F
     if total > limits.total_bytes:
         largest = max(listed, key=lambda entry: entry.size or 0)
         found.append(
-            _format(
+            _format_finding(
                 "too-large",
                 f"The skill has {total / _MIB:,.1f} MiB; {limits.total_bytes / _MIB:,.0f} MiB are allowed",
                 file=largest.path,
@@ -96,7 +96,7 @@ def check_entries(entries: Iterable[TreeEntry], limits: PackageLimits) -> list[F
     for entry in listed:
         found.extend(_check_entry(entry, limits))
     found.extend(
-        _format(
+        _format_finding(
             "colliding-names",
             "Two names differ only by case or by the way their letters are composed",
             file=second,
@@ -105,25 +105,29 @@ def check_entries(entries: Iterable[TreeEntry], limits: PackageLimits) -> list[F
         )
         for first, second in collisions(listed)
     )
-    return _few_of_each(found)
+    return _limit_per_rule(found)
 
 
 def _check_entry(entry: TreeEntry, limits: PackageLimits) -> Iterable[Finding]:
     if entry.mode == MODE_LINK:
-        yield _format("link", "A symbolic link", file=entry.path, advice="Put a copy of the file in its place.")
+        yield _format_finding("link", "A symbolic link", file=entry.path, advice="Put a copy of the file in its place.")
     elif entry.mode == MODE_SUBMODULE:
-        yield _format(
+        yield _format_finding(
             "submodule", "A git submodule", file=entry.path, advice="Commit the files themselves into the folder."
         )
     elif not entry.is_regular:
-        yield _format("file-type", f"A file of mode {entry.mode}", file=entry.path, advice="Use plain files only.")
+        yield _format_finding(
+            "file-type", f"A file of mode {entry.mode}", file=entry.path, advice="Use plain files only."
+        )
     reason = odd_name(entry.path)
     if reason is not None:
-        yield _format("name", f"A file name that cannot be used: {reason}", file=entry.path, advice="Rename the file.")
+        yield _format_finding(
+            "name", f"A file name that cannot be used: {reason}", file=entry.path, advice="Rename the file."
+        )
     if entry.is_regular and _ARCHIVES.search(entry.path):
-        yield _archive(entry.path)
+        yield _archive_finding(entry.path)
     if entry.is_regular and (entry.size or 0) > limits.code_file_bytes and _is_code(entry):
-        yield _format(
+        yield _format_finding(
             "code-size",
             f"A code file of {(entry.size or 0) // 1024:,} KiB; {limits.code_file_bytes // 1024:,} KiB are allowed",
             file=entry.path,
@@ -143,8 +147,8 @@ def check_files(files: Mapping[str, bytes]) -> list[Finding]:
             archive = "tar"
         is_document = archive == "zip" and _DOCUMENT.search(path) is not None
         if archive is not None and not is_document and not _ARCHIVES.search(path):
-            found.append(_archive(path, archive))
-        compiled = _compiled(path, content)
+            found.append(_archive_finding(path, archive))
+        compiled = _compiled_kind(path, content)
         if compiled is not None:
             found.append(
                 Finding(
@@ -156,7 +160,7 @@ def check_files(files: Mapping[str, bytes]) -> list[Finding]:
                     advice="Take it out and ship the source; add __pycache__ and build output to .gitignore.",
                 )
             )
-    return _few_of_each(found)
+    return _limit_per_rule(found)
 
 
 def capabilities_of(files: Mapping[str, bytes]) -> tuple[str, ...]:
@@ -168,7 +172,7 @@ def capabilities_of(files: Mapping[str, bytes]) -> tuple[str, ...]:
     return ("shell_execution",) if shell else ()
 
 
-def _compiled(path: str, content: bytes) -> str | None:
+def _compiled_kind(path: str, content: bytes) -> str | None:
     for magic, name in _COMPILED_MAGIC:
         if content.startswith(magic):
             return name
@@ -182,8 +186,8 @@ def _is_code(entry: TreeEntry) -> bool:
     return entry.executable or _CODE.search(entry.path) is not None
 
 
-def _archive(path: str, kind: str = "") -> Finding:
-    return _format(
+def _archive_finding(path: str, kind: str = "") -> Finding:
+    return _format_finding(
         "nested-archive",
         f"An archive inside the skill{f' ({kind})' if kind else ''}",
         file=path,
@@ -191,7 +195,7 @@ def _archive(path: str, kind: str = "") -> Finding:
     )
 
 
-def _format(rule: str, title: str, *, file: str = "", excerpt: str = "", advice: str) -> Finding:
+def _format_finding(rule: str, title: str, *, file: str = "", excerpt: str = "", advice: str) -> Finding:
     return Finding(
         rule_id=f"format.{rule}",
         severity=Severity.MEDIUM,
@@ -204,7 +208,7 @@ def _format(rule: str, title: str, *, file: str = "", excerpt: str = "", advice:
     )
 
 
-def _few_of_each(found: list[Finding]) -> list[Finding]:
+def _limit_per_rule(found: list[Finding]) -> list[Finding]:
     counts: dict[str, int] = {}
     kept: list[Finding] = []
     for finding in found:

@@ -105,7 +105,7 @@ def _weigh(
         )
     stopping = [finding for finding in strongest_first(structure_findings) if finding.kind is FindingKind.FORMAT]
     if stopping:
-        return Verdict.FORMAT, "Not checked: the format needs a change first.", [_line(f) for f in stopping]
+        return Verdict.FORMAT, "Not checked: the format needs a change first.", [_sentence(f) for f in stopping]
     unfinished = _unfinished(results, policy)
     holding = [reason for result in results if result.blocked for reason in _block_reasons(result)]
     from_pre_scan = [
@@ -117,7 +117,7 @@ def _weigh(
     from_engines = strongest_first(
         f for result in results if not result.blocked for f in _holding_findings(result, policy)
     )
-    holding += [_line(finding) for finding in (*from_engines, *from_pre_scan)]
+    holding += [_sentence(finding) for finding in (*from_engines, *from_pre_scan)]
     if holding:
         if _holds_high(results, bool(from_pre_scan), policy):
             return Verdict.HELD_HIGH, "Held: several strong signs, a person must look at it.", holding + unfinished
@@ -172,13 +172,13 @@ def _publishable(
     capabilities = sorted({*pre_scan_capabilities, *(name for result in results for name in result.capabilities)})
     if not findings and not capabilities:
         return Verdict.CLEAR, "No known pattern found.", []
-    reasons = [_line(finding) for finding in strongest_first(findings)]
+    reasons = [_sentence(finding) for finding in strongest_first(findings)]
     reasons += [f"It can: {name.replace('_', ' ')}." for name in capabilities]
     if any(finding.kind is not FindingKind.LINT for finding in findings):
         return Verdict.NOTES, "No known pattern that would hold it; there are notes to read.", reasons
     return Verdict.NOTES, "No known malicious pattern found; there are notes to read.", reasons
 
 
-def _line(finding: Finding) -> str:
+def _sentence(finding: Finding) -> str:
     where = f" ({finding.file}{f':{finding.line}' if finding.line else ''})" if finding.file else ""
     return f"{finding.title}{where}."

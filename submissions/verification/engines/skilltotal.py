@@ -51,9 +51,9 @@ class SkillTotal(Engine):
         document = json.loads(output)
         try:
             report: Mapping[str, Any] = document["report"]
-            findings = [finding for item in report["findings"] for finding in _findings(item)]
-            unread = [_unread(note) for note in document["unread"]]
-            findings += [_set_aside(note) for note in document["set_aside"]]
+            findings = [finding for item in report["findings"] for finding in _findings_of(item)]
+            unread = [_unread_finding(note) for note in document["unread"]]
+            findings += [_set_aside_finding(note) for note in document["set_aside"]]
             capabilities = tuple(sorted(str(name) for name in report["capabilities"]))
             blocked = document["decision"] == "block"
             reasons = tuple(visible(str(reason), 300) for reason in document["reasons"])
@@ -72,7 +72,7 @@ class SkillTotal(Engine):
         )
 
 
-def _findings(item: Mapping[str, Any]) -> list[Finding]:
+def _findings_of(item: Mapping[str, Any]) -> list[Finding]:
     """Return one finding for each place that skilltotal names; a capability is no finding."""
     kind = _KINDS.get(item["threat_class"])
     if kind is None:
@@ -94,7 +94,7 @@ def _findings(item: Mapping[str, Any]) -> list[Finding]:
     ]
 
 
-def _unread(note: Mapping[str, Any]) -> Finding:
+def _unread_finding(note: Mapping[str, Any]) -> Finding:
     return Finding(
         rule_id="coverage",
         severity=Severity.INFO,
@@ -108,7 +108,7 @@ def _unread(note: Mapping[str, Any]) -> Finding:
     )
 
 
-def _set_aside(note: Mapping[str, Any]) -> Finding:
+def _set_aside_finding(note: Mapping[str, Any]) -> Finding:
     """Return a risk found in documents, tests or examples: a note that does not hold the submission."""
     return Finding(
         rule_id="set-aside",
