@@ -3,7 +3,7 @@
 PYTHON ?= python3
 # Processes that run tests side by side.
 JOBS ?= 2
-# More arguments for pytest or the benchmark: make test ARGS="tests/kv -k list"
+# More arguments for pytest, the benchmark or the mutants: make test ARGS="tests/vskill/kv -k list"
 ARGS ?=
 # One database alone: make test DB=sqlite, or DB=postgres
 DB ?=
@@ -15,7 +15,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint format hooks bench screenshots clean venv venv-dev clients tools-seen
+.PHONY: help run test lint format hooks bench mutants screenshots clean venv venv-dev clients tools-seen
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
@@ -41,6 +41,9 @@ hooks: venv-dev ## run what lint runs before each commit in this clone
 
 bench: venv-dev ## measure; prints a table and writes build/bench.json (ARGS)
 	@exec $(BIN)/python -m tests.bench $(ARGS)
+
+mutants: venv-dev ## break the code in small ways and count the breaks that tests notice (ARGS); takes hours, no part of CI
+	@exec $(BIN)/python -m tests.mutants --jobs $(JOBS) $(ARGS)
 
 screenshots: venv-dev ## take the pictures of docs/screenshots from the running product (needs chromium)
 	@exec $(BIN)/python -m tests.browser.screenshots

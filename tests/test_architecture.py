@@ -29,6 +29,13 @@ BACKWARDS: dict[tuple[str, str], str] = {
 # A module of 250 lines is asked whether it has two jobs; past 300 the answer is yes. A test module may list more cases.
 LONGEST_MODULE = 300
 LONGEST_TEST_MODULE = 400
+# All that pip installs for us: to run, to develop, and into environments of their own.
+REQUIREMENTS = (
+    "requirements.txt",
+    "requirements-dev.txt",
+    "tests/bench/requirements.txt",
+    "tests/mutants/requirements.txt",
+)
 
 
 def imported_names(module: Module) -> Iterator[str]:
@@ -210,7 +217,7 @@ def documented() -> set[str]:
 def test_requirements_are_exact_versions() -> None:
     lines = [
         line
-        for name in ("requirements.txt", "requirements-dev.txt")
+        for name in REQUIREMENTS
         for line in (ROOT / name).read_text().splitlines()
         if line and not line.startswith(("#", "-r "))
     ]
@@ -234,10 +241,14 @@ def test_the_product_imports_only_what_requirements_install() -> None:
     assert strays == [], "not in requirements.txt, so not there after `make run`"
 
 
-def test_every_dependency_says_why_it_is_there() -> None:
+def dependencies() -> set[str]:
+    """Return what pip and npm install, whatever it is for."""
     npm = json.loads((ROOT / "tests" / "clients" / "package.json").read_text())["dependencies"]
-    needed = requirements("requirements.txt") | requirements("requirements-dev.txt") | set(npm)
-    assert needed - {name.lower() for name in documented()} == set(), "without a line in docs/dependencies.md"
+    return set(npm).union(*map(requirements, REQUIREMENTS))
+
+
+def test_every_dependency_says_why_it_is_there() -> None:
+    assert dependencies() - {name.lower() for name in documented()} == set(), "without a line in docs/dependencies.md"
 
 
 def test_every_vendored_file_has_its_licence_recorded() -> None:
@@ -246,9 +257,7 @@ def test_every_vendored_file_has_its_licence_recorded() -> None:
 
 
 def test_no_line_is_left_of_a_dependency_that_went() -> None:
-    npm = json.loads((ROOT / "tests" / "clients" / "package.json").read_text())["dependencies"]
-    vendored = {path.name for path in ROOT.glob("*/static/**/vendor/*")}
-    known = requirements("requirements.txt") | requirements("requirements-dev.txt") | set(npm) | vendored
+    known = dependencies() | {path.name for path in ROOT.glob("*/static/**/vendor/*")}
     assert {name for name in documented() if name.lower() not in known and name not in known} == set()
 
 
