@@ -29,6 +29,8 @@ OUTPUT: Final = ROOT / "build" / "mutants.json"
 KILLED: Final = "killed"
 SURVIVED: Final = "survived"
 NOT_RUN: Final = "not run"
+# Seconds that the tests of one mutant may take; a mutant that makes them run for ever is noticed, too.
+LONGEST: Final = 600.0
 
 
 @dataclass
@@ -125,14 +127,14 @@ def change(source: str, text: str) -> str:
 
 
 def time_limit(checkout: Checkout, module: str, tests: Sequence[str]) -> float:
-    """Return how many seconds the tests of a mutant may take: ten times what they take without it, at least 60.
+    """Return how many seconds the tests of a mutant may take: five times what they take without it, 60 to 600.
 
     Raises ``TestsFail`` where they fail without it.
     """
     began_at = time.monotonic()
-    if not checkout.tests_pass(tests, 600):
+    if not checkout.tests_pass(tests, LONGEST):
         raise TestsFail(f"The tests of {module} fail without any mutant; nothing was measured: {' '.join(tests)}")
-    return max(60.0, 10 * (time.monotonic() - began_at))
+    return min(LONGEST, max(60.0, 5 * (time.monotonic() - began_at)))
 
 
 def report(mutants: Sequence[Mutant]) -> str:
