@@ -1,7 +1,7 @@
 """The dialect of the clawhub client: discovery, search, lists, details, versions, resolve, install, moderation, verify.
 
-Its schemas are strict: times are numbers, some keys must be there, some must not be null. Errors are plain text,
-which it prints.
+The client checks bodies against strict schemas: times are numbers, some keys are required, some must not be null. It
+prints errors as they are, so they are plain text.
 """
 
 from __future__ import annotations
@@ -11,8 +11,17 @@ from typing import Any, Final
 from django.http import HttpResponse
 
 from marketplace.addresses import public_base
-from marketplace.api.http import SAFE, Asked, Refused, api_view, json_answer, limit_of, parameter, text
-from marketplace.api.lookup import exact_version, named_skill, visible_skill, wanted_version, with_latest_versions
+from marketplace.api.http import (
+    SAFE,
+    ApiCall,
+    ApiError,
+    api_view,
+    json_response,
+    parameter,
+    requested_limit,
+    text_response,
+)
+from marketplace.api.lookup import exact_version, named_skill, requested_version, visible_skill, with_latest_versions
 from marketplace.api.shapes import (
     content_fields,
     list_item,
@@ -29,7 +38,7 @@ from marketplace.models import SkillEntry, SkillVersion
 from marketplace.skills.search import search_sync
 from marketplace.skills.slugs import base_slug
 
-# clawhub's names of orders; nobody rates skills here, so its two rankings by opinion are the one by downloads.
+# clawhub's names of sort orders. Skills have no ratings here, so its two orders by rating are the order by downloads.
 _SORTS: Final = {
     "": "updated",
     "createdAt": "newest",
@@ -40,18 +49,18 @@ _SORTS: Final = {
 
 
 @api_view(*SAFE)
-def discovery(asked: Asked) -> HttpResponse:
-    """Say where the API is, for a client that was given the address of the site."""
-    base = public_base(asked.request, asked.env)
-    return json_answer({"apiBase": base, "authBase": base, "minCliVersion": "0.0.1"}, max_age=3600)
+def discovery(call: ApiCall) -> HttpResponse:
+    """Return the base URL of the API, for a client that knows only the address of the site."""
+    base = public_base(call.request, call.env)
+    return json_response({"apiBase": base, "authBase": base, "minCliVersion": "0.0.1"}, max_age=3600)
 
 
 @api_view(*SAFE)
-def search(asked: Asked) -> HttpResponse:
-    """Search, or look one slug up with ``mode=exact``."""
-    query, limit = parameter(asked, "q"), limit_of(asked, 25, 100)
-    hits = [(hit.skill, hit.score) for hit in search_sync(asked.env, query, limit=limit)]
-    if parameter(asked, "mode") == "exact":
+def search(call: ApiCall) -> HttpResponse:
+    """Search for ``q``, or look up one slug with ``mode=exact``; return the hits, best first."""
+    query, limit = parameter(call, "q"), requested_limit(call, 25, 100)
+    hits = [(hit.skill, hit.score) for hit in search_sync(call.env, query, limit=limit)]
+    if parameter(call, "mode") == "exact":
         hits = [(skill, score) for skill, score in hits if skill.slug == base_slug(query)]
     results = [
         {
@@ -67,29 +76,29 @@ def search(asked: Asked) -> HttpResponse:
         }
         for skill, score in hits
     ]
-    return json_answer({"results": results})
+    return json_response({"results": results})
 
 
 @api_view(*SAFE)
-def skills(asked: Asked) -> HttpResponse:
-    """List what is published: ``items`` and ``nextCursor``."""
-    given = parameter(asked, "sort")
+def skills(call: ApiCall) -> HttpResponse:
+    """List published skills: ``items`` and ``nextCursor``, which is null on the last page."""
+    given = parameter(call, "sort")
     sort = _SORTS.get(given, given)
     names = ("publisher", "verdict", "license", "tag", "capability", "prefix")
-    filters = SkillFilters(query=parameter(asked, "q"), **{name: parameter(asked, name) for name in names})
+    filters = SkillFilters(query=parameter(call, "q"), **{name: parameter(call, name) for name in names})
     if sort not in SORTS:
         raise InvalidListing(f"A list has no order {given!r}. Choose one of {', '.join(SORTS)}.")
-    cursor = parameter(asked, "cursor", longest=2000) or None
-    page = list_skills(asked.env, filters, sort=sort, limit=limit_of(asked, 25, 200), cursor=cursor)
-    items = [list_item(offered.skill, offered.latest) for offered in with_latest_versions(asked.env, page.skills)]
-    return json_answer({"items": items, "nextCursor": page.next_cursor})
+    cursor = parameter(call, "cursor", longest=2000) or None
+    page = list_skills(call.env, filters, sort=sort, limit=requested_limit(call, 25, 200), cursor=cursor)
+    items = [list_item(offered.skill, offered.latest) for offered in with_latest_versions(call.env, page.skills)]
+    return json_response({"items": items, "nextCursor": page.next_cursor})
 
 
 @api_view(*SAFE)
-def detail(asked: Asked) -> HttpResponse:
-    """Describe one skill, with the text of its SKILL.md for clients that install that alone."""
-    skill = named_skill(asked)
-    latest = find_version_sync(asked.env, skill) if skill.latest_version else None
+def detail(call: ApiCall) -> HttpResponse:
+    """Describe one skill, with the text of its SKILL.md for clients that install only that file."""
+    skill = named_skill(call)
+    latest = find_version_sync(call.env, skill) if skill.latest_version else None
     shape = skill_shape(skill, latest)
     body: dict[str, Any] = {
         "skill": {**shape, **content_fields(latest)} if latest is not None else shape,
@@ -98,24 +107,24 @@ def detail(asked: Asked) -> HttpResponse:
         "owner": owner_shape(skill),
         "moderation": moderation(latest) if latest is not None else None,
     }
-    return json_answer(body)
+    return json_response(body)
 
 
 @api_view(*SAFE)
-def versions(asked: Asked) -> HttpResponse:
-    """List the versions of a skill, the newest first: ``items`` for clawhub, ``versions`` for vskill."""
-    skill = named_skill(asked)
-    limit, cursor = limit_of(asked, 25, 200), parameter(asked, "cursor")
+def versions(call: ApiCall) -> HttpResponse:
+    """List the versions of a skill, newest first: ``items`` for clawhub, ``versions`` for vskill."""
+    skill = named_skill(call)
+    limit, cursor = requested_limit(call, 25, 200), parameter(call, "cursor")
     rows = fetchable_versions(
-        SkillVersion.objects.using(asked.env.database).filter(namespace=asked.env.name, skill=skill)
+        SkillVersion.objects.using(call.env.database).filter(namespace=call.env.name, skill=skill)
     )
     if cursor:
         if not cursor.isascii() or not cursor.isdigit() or len(cursor) > 18:
-            raise Refused(400, "This cursor belongs to another list, or is none. Start again without it.")
+            raise ApiError(400, "This cursor belongs to another list, or is none. Start again without it.")
         rows = rows.filter(ordinal__lt=int(cursor))
     found = list(rows.defer("skill_md", "findings", "manifest").order_by("-ordinal")[: limit + 1])
     following = str(found[limit - 1].ordinal) if len(found) > limit else None
-    return json_answer(
+    return json_response(
         {
             "items": [version_shape(version) for version in found[:limit]],
             "versions": [vskill_version(version) for version in found[:limit]],
@@ -125,10 +134,10 @@ def versions(asked: Asked) -> HttpResponse:
 
 
 @api_view(*SAFE)
-def version(asked: Asked) -> HttpResponse:
-    """Describe one version with its files and how its scan ended."""
-    skill = named_skill(asked)
-    found = exact_version(asked.env, skill, asked.arguments["version"])
+def version(call: ApiCall) -> HttpResponse:
+    """Describe one version with its files and the result of its scan."""
+    skill = named_skill(call)
+    found = exact_version(call.env, skill, call.path_parameters["version"])
     files = [
         {
             "path": file["path"],
@@ -144,7 +153,7 @@ def version(asked: Asked) -> HttpResponse:
         "checkedAt": milliseconds(found.created_at),
         "model": None,
     }
-    return json_answer(
+    return json_response(
         {
             "version": {**version_shape(found), "files": files, "security": security},
             "skill": {"slug": skill.slug, "displayName": skill.display_name or skill.name},
@@ -153,15 +162,15 @@ def version(asked: Asked) -> HttpResponse:
 
 
 @api_view(*SAFE)
-def resolve(asked: Asked) -> HttpResponse:
-    """Say which version has the fingerprint that a client computed of its files, and which is the latest."""
-    skill = visible_skill(asked.env, parameter(asked, "slug"), owner=parameter(asked, "ownerHandle"))
+def resolve(call: ApiCall) -> HttpResponse:
+    """Return the version with the fingerprint ``hash``, which a client computed from its files, and the latest one."""
+    skill = visible_skill(call.env, parameter(call, "slug"), owner=parameter(call, "ownerHandle"))
     rows = fetchable_versions(
-        SkillVersion.objects.using(asked.env.database).filter(namespace=asked.env.name, skill=skill)
+        SkillVersion.objects.using(call.env.database).filter(namespace=call.env.name, skill=skill)
     )
-    matches = rows.filter(fingerprint=parameter(asked, "hash")).order_by("-ordinal")
+    matches = rows.filter(fingerprint=parameter(call, "hash")).order_by("-ordinal")
     match = matches.values_list("version", flat=True).first()
-    return json_answer(
+    return json_response(
         {
             "slug": skill.slug,
             "match": {"version": match} if match else None,
@@ -171,33 +180,33 @@ def resolve(asked: Asked) -> HttpResponse:
 
 
 @api_view(*SAFE)
-def install(asked: Asked) -> HttpResponse:
-    """Say what to download in order to install a skill."""
-    skill = named_skill(asked)
-    found = exact_version(asked.env, skill, "")
-    address = f"{public_base(asked.request, asked.env)}/api/v1/download?slug={skill.slug}&version={found.version}"
+def install(call: ApiCall) -> HttpResponse:
+    """Return the URL of the archive that installs a skill."""
+    skill = named_skill(call)
+    found = exact_version(call.env, skill, "")
+    address = f"{public_base(call.request, call.env)}/api/v1/download?slug={skill.slug}&version={found.version}"
     archive = {"version": found.version, "downloadUrl": address}
-    return json_answer({"ok": True, "slug": skill.slug, "installKind": "archive", "archive": archive})
+    return json_response({"ok": True, "slug": skill.slug, "installKind": "archive", "archive": archive})
 
 
 @api_view(*SAFE)
-def moderated(asked: Asked) -> HttpResponse:
-    """Return what the scan of the latest version found, as evidence."""
-    found = exact_version(asked.env, named_skill(asked), "")
-    return json_answer({"moderation": {**moderation(found), "legacyReason": None, "evidence": evidence(found)}})
+def moderated(call: ApiCall) -> HttpResponse:
+    """Return the findings of the latest version as evidence."""
+    found = exact_version(call.env, named_skill(call), "")
+    return json_response({"moderation": {**moderation(found), "legacyReason": None, "evidence": evidence(found)}})
 
 
 @api_view(*SAFE)
-def verify(asked: Asked) -> HttpResponse:
-    """Say what is known of a version: its verdict, its archive's digest, where it came from."""
-    skill = named_skill(asked)
-    found = wanted_version(asked, skill)
-    return json_answer(_verification(asked, skill, found))
+def verify(call: ApiCall) -> HttpResponse:
+    """Return what is known about a version: its verdict, the digest of its archive, its provenance."""
+    skill = named_skill(call)
+    found = requested_version(call, skill)
+    return json_response(_verification(call, skill, found))
 
 
-def _verification(asked: Asked, skill: SkillEntry, found: SkillVersion) -> dict[str, Any]:
-    base = public_base(asked.request, asked.env)
-    tag = parameter(asked, "tag") or None
+def _verification(call: ApiCall, skill: SkillEntry, found: SkillVersion) -> dict[str, Any]:
+    base = public_base(call.request, call.env)
+    tag = parameter(call, "tag") or None
     yanked = [f"yanked: {found.yank_reason}"] if found.yanked_at is not None else []
     return {
         "schema": "clawhub.skill.verify.v1",
@@ -211,7 +220,7 @@ def _verification(asked: Asked, skill: SkillEntry, found: SkillVersion) -> dict[
         "publisherDisplayName": None,
         "publisherProfileUrl": f"{base}/publishers/{skill.publisher_handle}",
         "version": found.version,
-        "resolvedFrom": "version" if parameter(asked, "version") else "tag" if tag else "latest",
+        "resolvedFrom": "version" if parameter(call, "version") else "tag" if tag else "latest",
         "tag": tag,
         "createdAt": milliseconds(found.created_at),
         "card": {"available": False},
@@ -223,10 +232,10 @@ def _verification(asked: Asked, skill: SkillEntry, found: SkillVersion) -> dict[
 
 
 def not_offered(what: str) -> Any:
-    """Return a view that says in words that this registry does not offer ``what``."""
+    """Return a view that answers 404 and says in words that this registry does not offer ``what``."""
 
     @api_view("GET", "HEAD", "POST", "PUT", "DELETE")
-    def view(_asked: Asked) -> HttpResponse:
-        return text(f"This registry does not offer {what}.", 404)
+    def view(_call: ApiCall) -> HttpResponse:
+        return text_response(f"This registry does not offer {what}.", 404)
 
     return view

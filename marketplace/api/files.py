@@ -1,4 +1,4 @@
-"""Archives and single files of a version: by digest, cached for long where they cannot change, counted."""
+"""Archives and single files of a version, with digests and cache lifetimes; downloads of archives are counted."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Final
 from django.db import DatabaseError
 from django.http import HttpResponse
 
-from marketplace.api.http import SAFE, Asked, Refused, api_view, open_to_all, parameter, tagged
-from marketplace.api.lookup import archive_content, named_skill, visible_skill, wanted_version
+from marketplace.api.http import SAFE, ApiCall, ApiError, allow_any_origin, api_view, parameter, with_etag
+from marketplace.api.lookup import archive_content, named_skill, requested_version, visible_skill
 from marketplace.artifacts.archives import read_member
 from marketplace.models import SkillVersion
 from marketplace.skills.downloads import count_download_sync
@@ -19,50 +19,55 @@ from vskill.kv.threads import writers
 
 logger = logging.getLogger(__name__)
 
-# A day and not a year: a copy in somebody's cache must not outlive a quarantine by more.
+# A day and not a year: a cached copy must not outlive a quarantine by more than that.
 _EXACT: Final = "public, max-age=86400, immutable"
 _MOVING: Final = "no-cache"
 _TYPES: Final = {"zip": "application/zip", "tar.gz": "application/gzip"}
 
 
 @api_view(*SAFE)
-def download(asked: Asked) -> HttpResponse:
-    """Answer clawhub's ``/api/v1/download?slug=&version=`` with a zip."""
-    skill = visible_skill(asked.env, parameter(asked, "slug"), owner=parameter(asked, "ownerHandle"))
-    version = wanted_version(asked, skill)
-    return archive_answer(asked, version, "zip", exact=bool(parameter(asked, "version")))
+def download(call: ApiCall) -> HttpResponse:
+    """Answer clawhub's ``/api/v1/download?slug=&version=`` with a zip archive."""
+    skill = visible_skill(call.env, parameter(call, "slug"), owner=parameter(call, "ownerHandle"))
+    version = requested_version(call, skill)
+    return archive_response(call, version, "zip", exact=bool(parameter(call, "version")))
 
 
 @api_view(*SAFE)
-def archive(asked: Asked) -> HttpResponse:
+def archive(call: ApiCall) -> HttpResponse:
     """Answer ``/skills/{slug}/download/{version}.zip`` and ``.tar.gz``; the version may be ``latest``."""
-    skill = visible_skill(asked.env, asked.arguments["slug"])
-    number, kind = _split(asked.arguments["name"])
-    version = wanted_version(asked, skill, "" if number == "latest" else number)
-    return archive_answer(asked, version, kind, exact=number != "latest")
+    skill = visible_skill(call.env, call.path_parameters["slug"])
+    number, kind = _split(call.path_parameters["name"])
+    version = requested_version(call, skill, "" if number == "latest" else number)
+    return archive_response(call, version, kind, exact=number != "latest")
 
 
 @api_view(*SAFE)
-def file(asked: Asked) -> HttpResponse:
-    """Answer ``/api/v1/skills/{slug}/file?path=&version=`` with the bytes of one file, never as anything that runs."""
-    skill = named_skill(asked)
-    version = wanted_version(asked, skill)
-    line = version.file(parameter(asked, "path"))
+def file(call: ApiCall) -> HttpResponse:
+    """Answer ``/api/v1/skills/{slug}/file?path=&version=`` with one file, as a type that no browser runs."""
+    skill = named_skill(call)
+    version = requested_version(call, skill)
+    line = version.file(parameter(call, "path"))
     if line is None:
-        raise Refused(404, "File not found")
-    content = read_member(archive_content(asked.env, version.zip_sha256), line["path"])
-    answer = open_to_all(HttpResponse(content, content_type=_harmless_type(content)))
-    answer["Cache-Control"] = _EXACT if parameter(asked, "version") else _MOVING
+        raise ApiError(404, "File not found")
+    content = read_member(archive_content(call.env, version.zip_sha256), line["path"])
+    answer = allow_any_origin(HttpResponse(content, content_type=_inert_type(content)))
+    answer["Cache-Control"] = _EXACT if parameter(call, "version") else _MOVING
     answer["Content-Security-Policy"] = "default-src 'none'; sandbox"
     answer["X-Content-Type-Options"] = "nosniff"
     _warn(answer, version)
-    return tagged(asked, answer, line["sha256"])
+    return with_etag(call, answer, line["sha256"])
 
 
-def archive_answer(asked: Asked, version: SkillVersion, kind: str, *, exact: bool) -> HttpResponse:
-    """Return an archive with its digest, and count the download unless the client has it already or asks for less."""
+def archive_response(call: ApiCall, version: SkillVersion, kind: str, *, exact: bool) -> HttpResponse:
+    """Return the archive of ``version`` with its digest, and count the download.
+
+    ``kind`` is ``zip`` or ``tar.gz``. ``exact`` says that the address names the version, so that the response can be
+    cached; an address of the latest version cannot. Nothing is counted for HEAD, for a client that has the archive
+    already, and for one that only checks for updates.
+    """
     digest = version.zip_sha256 if kind == "zip" else version.tar_sha256
-    answer = open_to_all(HttpResponse(archive_content(asked.env, digest), content_type=_TYPES[kind]))
+    answer = allow_any_origin(HttpResponse(archive_content(call.env, digest), content_type=_TYPES[kind]))
     in_base64 = base64.b64encode(bytes.fromhex(digest)).decode()
     answer["Digest"] = f"sha-256={in_base64}"
     answer["Repr-Digest"] = f"sha-256=:{in_base64}:"
@@ -70,9 +75,9 @@ def archive_answer(asked: Asked, version: SkillVersion, kind: str, *, exact: boo
     answer["Cache-Control"] = _EXACT if exact else _MOVING
     answer["Content-Disposition"] = f'attachment; filename="{version.skill.slug}-{version.version}.{kind}"'
     _warn(answer, version)
-    answered = tagged(asked, answer, digest)
-    if asked.request.method == "GET" and answered is answer and "X-Skills-Update-Check" not in asked.request.headers:
-        _count(asked.env, version)
+    answered = with_etag(call, answer, digest)
+    if call.request.method == "GET" and answered is answer and "X-Skills-Update-Check" not in call.request.headers:
+        _count(call.env, version)
     return answered
 
 
@@ -80,10 +85,10 @@ def _split(name: str) -> tuple[str, str]:
     for kind in _TYPES:
         if name.endswith(f".{kind}"):
             return name.removesuffix(f".{kind}"), kind
-    raise Refused(404, "An archive ends in .zip or .tar.gz.")
+    raise ApiError(404, "An archive ends in .zip or .tar.gz.")
 
 
-def _harmless_type(content: bytes) -> str:
+def _inert_type(content: bytes) -> str:
     try:
         content.decode()
     except UnicodeDecodeError:
@@ -94,7 +99,7 @@ def _harmless_type(content: bytes) -> str:
 def _warn(answer: HttpResponse, version: SkillVersion) -> None:
     if version.yanked_at is None:
         return
-    # A reason is free text; a header is one line of ASCII.
+    # The reason is free text, but a header is one line of ASCII.
     reason = "".join(c if " " <= c <= "~" and c not in '"\\' else "?" for c in version.yank_reason)[:200]
     answer["Warning"] = f'299 - "This version was yanked: {reason}"'
     answer["X-Vskill-Yanked"] = reason or "yanked"
@@ -107,8 +112,8 @@ def _count(env: WorkerEnv, version: SkillVersion) -> None:
         try:
             count_download_sync(env, skill_id, number)
         except DatabaseError as error:
-            # The archive is on its way; a counter that could not be raised is no reason to refuse it.
+            # The client gets its archive either way, and a lost count is no reason to fail.
             logger.warning("a download of skill %s, version %s was not counted: %s", skill_id, number, error)
 
-    # On a writing thread, so that waiting for a writer's lock does not hold up readers.
+    # On a writer thread, because waiting for a write lock would hold up a reader thread.
     writers.submit(count)

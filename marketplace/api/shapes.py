@@ -1,6 +1,6 @@
-"""The bodies that describe skills and versions: one shape that satisfies every client that reads it.
+"""The JSON objects that describe skills and versions; each has the fields of every client that reads it.
 
-clawhub refuses a body in which one field has another type than it expects, so times are numbers here. vskill reads
+clawhub rejects a body in which one field has an unexpected type, so times are numbers here. vskill reads fields of
 other names.
 """
 
@@ -19,12 +19,15 @@ def _tags(skill: SkillEntry) -> list[str]:
     try:
         return list(skill.tags)
     except (MalformedRecord, ValueError):
-        # Its columns are still true; one damaged value must not take a whole list with it.
+        # The columns are still right, and one damaged value must not break a whole list.
         return []
 
 
 def skill_shape(skill: SkillEntry, latest: SkillVersion | None) -> dict[str, Any]:
-    """Return a skill for lists and details, in clawhub's fields and then in vskill's."""
+    """Return a skill for lists and details: the fields of clawhub, then those of vskill.
+
+    ``latest`` is its latest version, ``None`` where there is none or where it was not read.
+    """
     repository = publisher_of(skill.repo_url).repository
     return {
         "slug": skill.slug,
@@ -56,24 +59,27 @@ def skill_shape(skill: SkillEntry, latest: SkillVersion | None) -> dict[str, Any
 
 
 def list_item(skill: SkillEntry, latest: SkillVersion | None) -> dict[str, Any]:
-    """Return a skill of a list with its latest version; clawhub wants that left out, not null, where there is none."""
+    """Return a skill in a list with its latest version; clawhub wants the field left out, not null, for none."""
     item = {**skill_shape(skill, latest), "ownerHandle": skill.publisher_handle}
     return {**item, "latestVersion": version_shape(latest)} if latest is not None else item
 
 
 def content_fields(version: SkillVersion) -> dict[str, Any]:
-    """Return SKILL.md and its hash as vskill computes it: without a byte-order mark, lines ended by LF."""
+    """Return SKILL.md and its SHA-256 as vskill computes it: without a byte-order mark, with LF line ends."""
     content = version.skill_md.removeprefix("\ufeff").replace("\r\n", "\n")
     return {"content": version.skill_md, "sha": hashlib.sha256(content.encode()).hexdigest()}
 
 
 def owner_shape(skill: SkillEntry) -> dict[str, Any]:
-    """Return the publisher of a skill."""
+    """Return the publisher of a skill in clawhub's fields."""
     return {"handle": skill.publisher_handle or None, "displayName": skill.publisher_handle or None, "image": None}
 
 
 def version_shape(version: SkillVersion) -> dict[str, Any]:
-    """Return a version; ``license`` is null because clawhub refuses all licences but one, ``spdx`` has the real one."""
+    """Return a version in clawhub's fields.
+
+    ``license`` is null because clawhub accepts a single licence there; ``spdx`` has the real one.
+    """
     shape: dict[str, Any] = {
         "version": version.version,
         "createdAt": milliseconds(version.created_at),
@@ -91,7 +97,7 @@ def version_shape(version: SkillVersion) -> dict[str, Any]:
 
 
 def vskill_version(version: SkillVersion) -> dict[str, Any]:
-    """Return a version as ``vskill versions`` prints it, with its time as a text."""
+    """Return a version in the fields that ``vskill versions`` prints; its time is an ISO text."""
     return {
         "version": version.version,
         "certTier": certification_tier(version.verdict),

@@ -5,19 +5,19 @@ from __future__ import annotations
 from django.http import HttpResponse
 
 from marketplace.addresses import public_base
-from marketplace.api.http import SAFE, Asked, api_view, json_answer, limit_of, parameter
+from marketplace.api.http import SAFE, ApiCall, api_view, json_response, parameter, requested_limit
 from marketplace.skills.search import search_sync
 
 
 @api_view(*SAFE)
-def find(asked: Asked) -> HttpResponse:
-    """Search; ``source`` is an address, so that the line that the client prints can be given to ``skills add``."""
-    base = public_base(asked.request, asked.env)
+def find(call: ApiCall) -> HttpResponse:
+    """Search for ``q``; ``source`` is a URL, so that the line which the client prints works with ``skills add``."""
+    base = public_base(call.request, call.env)
     hits = search_sync(
-        asked.env,
-        parameter(asked, "q"),
-        limit=limit_of(asked, 20, 100),
-        publisher_handle=parameter(asked, "owner").lower(),
+        call.env,
+        parameter(call, "q"),
+        limit=requested_limit(call, 20, 100),
+        publisher_handle=parameter(call, "owner").lower(),
     )
     found = [
         {
@@ -28,4 +28,4 @@ def find(asked: Asked) -> HttpResponse:
         }
         for hit in hits
     ]
-    return json_answer({"skills": found})
+    return json_response({"skills": found})

@@ -1,4 +1,4 @@
-"""Our verdicts in the words of each public client; never better than what the verdict says."""
+"""Our verdicts in the terms of each public client; never better than the verdict itself."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from typing import Any, Final
 from marketplace.models import SkillVersion
 from marketplace.records import Visibility
 
-# Of vskill's tiers T0 (do not install) to T4; ours stop below the top ones, which stand for more than a static scan.
+# vskill's tiers run from T0 (do not install) to T4. The top two stand for more than a static scan, so none gets them.
 _TRUST_TIERS: Final = {"clear": "T2", "notes": "T1"}
 _SEVERITIES: Final = {"critical": "critical", "high": "critical", "medium": "warn"}
 
 
 def trust_tier(verdict: str, visibility: str) -> str:
-    """Return the tier that vskill shows: T0 for what is withheld, T1 for what has notes or no verdict, T2 for clear."""
+    """Return the tier that vskill shows: T0 for a withheld skill, T1 for notes or no verdict, T2 for clear."""
     return _TRUST_TIERS.get(verdict, "T1") if visibility == Visibility.VISIBLE else "T0"
 
 
 def certification_tier(verdict: str) -> str:
-    """Return vskill's certification tier: ``VERIFIED`` where every check that was due has run, else empty."""
+    """Return vskill's certification tier: ``VERIFIED`` where every check that was due has run, otherwise empty."""
     return "VERIFIED" if verdict in _TRUST_TIERS else ""
 
 
 def moderation(version: SkillVersion) -> dict[str, Any]:
-    """Return clawhub's moderation of a version that is shown: held and refused ones are not published at all."""
+    """Return clawhub's moderation object of a published version; held and refused ones are never published."""
     engines = ", ".join(f"{engine.get('name', '')} {engine.get('version', '')}".strip() for engine in version.engines)
     return {
         "isSuspicious": False,
@@ -37,7 +37,7 @@ def moderation(version: SkillVersion) -> dict[str, Any]:
 
 
 def evidence(version: SkillVersion) -> list[dict[str, Any]]:
-    """Return the findings of a version in clawhub's shape, whose fields are all required."""
+    """Return the findings of a version in clawhub's fields, all of which are required."""
     return [
         {
             "code": str(finding.get("rule", "")),
@@ -52,5 +52,5 @@ def evidence(version: SkillVersion) -> list[dict[str, Any]]:
 
 
 def milliseconds(moment: Any) -> int:
-    """Return a moment as clawhub counts time, in milliseconds since 1970; 0 for none."""
+    """Return a time in clawhub's unit, milliseconds since 1970; 0 for ``None``."""
     return int(moment.timestamp() * 1000) if moment is not None else 0

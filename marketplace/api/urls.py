@@ -1,4 +1,4 @@
-"""One space of addresses for every dialect."""
+"""The URLs of all dialects, which share one URL space."""
 
 from __future__ import annotations
 
@@ -48,6 +48,6 @@ urlpatterns: list[URLPattern] = [
     path("api/v1/skills/installs", vskill_cli.installs),
     path("api/v1/skills/check-updates", vskill_cli.check_updates),
     *_of_one_skill("api/v1/skills/<str:slug>"),
-    # As vskill writes a skill's name.
+    # The form in which vskill names a skill.
     *_of_one_skill("api/v1/skills/<str:owner>/<str:repo>/<str:slug>"),
 ]

@@ -1,4 +1,4 @@
-"""The dialect of the vskill client: search, updates, differences, block list. Its errors are JSON."""
+"""The dialect of the vskill client: search, updates, differences, block list."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from django.http import HttpResponse
 
-from marketplace.api.http import SAFE, Asked, Refused, api_view, json_answer, json_body, limit_of, parameter
+from marketplace.api.http import SAFE, ApiCall, ApiError, api_view, json_body, json_response, parameter, requested_limit
 from marketplace.api.lookup import archive_content, exact_version, named_skill, visible_skill
 from marketplace.api.shapes import skill_shape
 from marketplace.api.trust import certification_tier
@@ -24,21 +24,21 @@ _MOST_CHECKED: Final = 200
 
 
 @api_view(*SAFE)
-def search(asked: Asked) -> HttpResponse:
-    """Search; one hit more than asked for is looked for, to say whether there are more."""
-    limit = limit_of(asked, 7, 100)
-    hits = search_sync(asked.env, parameter(asked, "q"), limit=limit + 1)
+def search(call: ApiCall) -> HttpResponse:
+    """Search for ``q``; one hit more than ``limit`` is read, to tell whether there are more."""
+    limit = requested_limit(call, 7, 100)
+    hits = search_sync(call.env, parameter(call, "q"), limit=limit + 1)
     results = [{**skill_shape(hit.skill, None), "score": round(hit.score, 4)} for hit in hits[:limit]]
-    return json_answer({"results": results, "pagination": {"hasMore": len(hits) > limit}})
+    return json_response({"results": results, "pagination": {"hasMore": len(hits) > limit}})
 
 
 @api_view("POST")
-def check_updates(asked: Asked) -> HttpResponse:
-    """Say for each installed skill whether there is a newer version; its name comes back as it was sent."""
-    installed = json_body(asked).get("skills")
+def check_updates(call: ApiCall) -> HttpResponse:
+    """Return for each installed skill whether there is a newer version; names are returned as they were sent."""
+    installed = json_body(call).get("skills")
     if not isinstance(installed, list) or len(installed) > _MOST_CHECKED:
-        raise Refused(400, f"Send at most {_MOST_CHECKED} skills as a list.")
-    return json_answer({"results": [_update(asked.env, item) for item in installed if isinstance(item, dict)]})
+        raise ApiError(400, f"Send at most {_MOST_CHECKED} skills as a list.")
+    return json_response({"results": [_update(call.env, item) for item in installed if isinstance(item, dict)]})
 
 
 def _update(env: WorkerEnv, item: dict[str, Any]) -> dict[str, Any]:
@@ -46,7 +46,7 @@ def _update(env: WorkerEnv, item: dict[str, Any]) -> dict[str, Any]:
     try:
         owner, repo, slug = name.split("/") if name.count("/") == 2 else ("", "", name)
         skill = visible_skill(env, slug, owner=owner, repo=repo)
-    except Refused:
+    except ApiError:
         return {"name": name, "installed": installed, "latest": None, "updateAvailable": False}
     latest, present = parse_version(skill.latest_version), parse_version(installed)
     newer = latest is not None and (latest > present if present is not None else skill.latest_version != installed)
@@ -60,22 +60,22 @@ def _update(env: WorkerEnv, item: dict[str, Any]) -> dict[str, Any]:
 
 
 @api_view("POST")
-def installs(asked: Asked) -> HttpResponse:
-    """Take note of nothing: downloads are counted where they happen, and a report proves none."""
-    json_body(asked)
-    return json_answer({"ok": True, "counted": False})
+def installs(call: ApiCall) -> HttpResponse:
+    """Accept a report of installs and ignore it: downloads are counted where they happen, and reports prove none."""
+    json_body(call)
+    return json_response({"ok": True, "counted": False})
 
 
 @api_view(*SAFE)
-def difference(asked: Asked) -> HttpResponse:
-    """Answer ``versions/diff``: what changed in words, and as one patch."""
-    changes = _compare(asked)
+def difference(call: ApiCall) -> HttpResponse:
+    """Answer ``versions/diff``: a summary of what changed, and one patch."""
+    changes = _compare(call)
     patches = [f"--- {one.path}\n+++ {one.path}\n{one.patch}" for one in changes if one.patch]
     counts = [f"{one.status} {one.path}" for one in changes]
-    return json_answer(
+    return json_response(
         {
-            "from": parameter(asked, "from"),
-            "to": parameter(asked, "to"),
+            "from": parameter(call, "from"),
+            "to": parameter(call, "to"),
             "diffSummary": ", ".join(counts) or "nothing changed",
             "contentDiff": "\n".join(patches),
         }
@@ -83,8 +83,8 @@ def difference(asked: Asked) -> HttpResponse:
 
 
 @api_view(*SAFE)
-def comparison(asked: Asked) -> HttpResponse:
-    """Answer ``versions/compare``: each file that changed, with its lines."""
+def comparison(call: ApiCall) -> HttpResponse:
+    """Answer ``versions/compare``: each changed file with its patch."""
     files = [
         {
             "filename": one.path,
@@ -93,15 +93,15 @@ def comparison(asked: Asked) -> HttpResponse:
             "deletions": one.deletions,
             "patch": one.patch,
         }
-        for one in _compare(asked)
+        for one in _compare(call)
     ]
-    return json_answer({"source": "local-content", "files": files})
+    return json_response({"source": "local-content", "files": files})
 
 
-def _compare(asked: Asked) -> list[FileChange]:
-    skill = named_skill(asked)
-    before, after = (exact_version(asked.env, skill, parameter(asked, name)) for name in ("from", "to"))
-    archives = {version.pk: archive_content(asked.env, version.zip_sha256) for version in (before, after)}
+def _compare(call: ApiCall) -> list[FileChange]:
+    skill = named_skill(call)
+    before, after = (exact_version(call.env, skill, parameter(call, name)) for name in ("from", "to"))
+    archives = {version.pk: archive_content(call.env, version.zip_sha256) for version in (before, after)}
 
     def read_file(version: SkillVersion, path: str) -> bytes:
         return read_member(archives[version.pk], path)
@@ -110,31 +110,31 @@ def _compare(asked: Asked) -> list[FileChange]:
 
 
 @api_view(*SAFE)
-def blocklist(asked: Asked) -> HttpResponse:
-    """List the skills that are quarantined, and the contents that are blocked by their hash."""
-    rows = SkillEntry.objects.using(asked.env.database).filter(
-        namespace=asked.env.name, visibility=Visibility.QUARANTINED
+def blocklist(call: ApiCall) -> HttpResponse:
+    """List quarantined skills and blocked content hashes."""
+    rows = SkillEntry.objects.using(call.env.database).filter(
+        namespace=call.env.name, visibility=Visibility.QUARANTINED
     )
     entries = [_quarantined(skill) for skill in rows.order_by("-changed_at")[:1000]]
-    entries += [_blocked(block) for block in list_blocks(asked.env) if block.kind is BlockKind.CONTENT]
+    entries += [_blocked(block) for block in list_blocks(call.env) if block.kind is BlockKind.CONTENT]
     last = max((entry["discoveredAt"] for entry in entries), default=None)
-    return json_answer({"entries": entries, "count": len(entries), "lastUpdated": last}, max_age=60)
+    return json_response({"entries": entries, "count": len(entries), "lastUpdated": last}, max_age=60)
 
 
 @api_view(*SAFE)
-def blocklist_check(asked: Asked) -> HttpResponse:
-    """Say whether a skill or a repository must not be installed; a name alone blocks only the skill that has it."""
-    name, repo_url = parameter(asked, "name"), parameter(asked, "repoUrl", longest=1024)
-    skill = find_skill_sync(asked.env, name.rpartition("/")[2], hidden=True) if name else None
+def blocklist_check(call: ApiCall) -> HttpResponse:
+    """Return whether a skill or repository must not be installed; a name alone blocks only the skill of that name."""
+    name, repo_url = parameter(call, "name"), parameter(call, "repoUrl", longest=1024)
+    skill = find_skill_sync(call.env, name.rpartition("/")[2], hidden=True) if name else None
     if skill is not None and not is_visible(skill) and (not repo_url or repo_url == skill.repo_url):
-        return json_answer({"blocked": True, "entry": _quarantined(skill), "rejected": False})
+        return json_response({"blocked": True, "entry": _quarantined(skill), "rejected": False})
     try:
-        block = is_blocked(asked.env, repo_url) if repo_url else None
+        block = is_blocked(call.env, repo_url) if repo_url else None
     except InvalidBlock as error:
-        raise Refused(400, str(error)) from error
+        raise ApiError(400, str(error)) from error
     if block is not None:
-        return json_answer({"blocked": True, "entry": {**_blocked(block), "skillName": name}, "rejected": False})
-    return json_answer({"blocked": False, "rejected": False})
+        return json_response({"blocked": True, "entry": {**_blocked(block), "skillName": name}, "rejected": False})
+    return json_response({"blocked": False, "rejected": False})
 
 
 def _entry(name: str, reason: str, discovered_at: str, **more: str) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""Indexes for discovery by address (agent-skills, version 0.2.0): one below each skill, one below each publisher.
+"""Indexes for discovery by URL (agent-skills 0.2.0): one below each skill, one below each publisher.
 
-The index at the root stays empty on purpose. A client downloads every skill of an index that it finds, and one at the
-root would stand in the way of the addresses of single archives.
+The index at the root stays empty on purpose. A client downloads every skill of an index that it finds, and an index at
+the root would take precedence over the URLs of single archives.
 """
 
 from __future__ import annotations
@@ -11,50 +11,48 @@ from typing import Any, Final
 from django.http import HttpResponse
 from django.urls import reverse
 
-from marketplace.api.http import SAFE, Asked, Refused, api_view, json_answer
-from marketplace.api.lookup import Offered, visible_skill, with_latest_versions
+from marketplace.api.http import SAFE, ApiCall, ApiError, api_view, json_response
+from marketplace.api.lookup import SkillWithLatest, visible_skill, with_latest_versions
 from marketplace.catalog import SkillFilters, list_skills
 
 _SCHEMA: Final = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
-# A client downloads them all.
+# A client downloads all of them.
 _MOST_OF_A_PUBLISHER: Final = 100
 _LONGEST_DESCRIPTION: Final = 1024
 
 
 @api_view(*SAFE)
-def root_index(_asked: Asked) -> HttpResponse:
+def root_index(_call: ApiCall) -> HttpResponse:
     """Return an index without skills."""
     return _index([])
 
 
 @api_view(*SAFE)
-def skill_index(asked: Asked) -> HttpResponse:
-    """Return the index of one skill, so that the address of its page can be installed."""
-    return _index(
-        with_latest_versions(
-            asked.env, [visible_skill(asked.env, asked.arguments["slug"], owner=asked.arguments.get("owner", ""))]
-        )
-    )
+def skill_index(call: ApiCall) -> HttpResponse:
+    """Return the index of one skill, so that clients can install it by the URL of its page."""
+    names = call.path_parameters
+    skill = visible_skill(call.env, names["slug"], owner=names.get("owner", ""))
+    return _index(with_latest_versions(call.env, [skill]))
 
 
 @api_view(*SAFE)
-def publisher_index(asked: Asked) -> HttpResponse:
-    """Return the index of a publisher's skills, the newest ones where there are very many."""
-    filters = SkillFilters(publisher=asked.arguments["owner"].removeprefix("@").lower())
-    page = list_skills(asked.env, filters, sort="newest", limit=_MOST_OF_A_PUBLISHER)
+def publisher_index(call: ApiCall) -> HttpResponse:
+    """Return the index of a publisher's newest skills, at most ``_MOST_OF_A_PUBLISHER``."""
+    filters = SkillFilters(publisher=call.path_parameters["owner"].removeprefix("@").lower())
+    page = list_skills(call.env, filters, sort="newest", limit=_MOST_OF_A_PUBLISHER)
     if not page.skills:
-        raise Refused(404, "There is no publisher of that name.")
-    return _index(with_latest_versions(asked.env, page.skills))
+        raise ApiError(404, "There is no publisher of that name.")
+    return _index(with_latest_versions(call.env, page.skills))
 
 
-def _index(skills: list[Offered]) -> HttpResponse:
+def _index(skills: list[SkillWithLatest]) -> HttpResponse:
     entries = [entry for offered in skills if (entry := _entry(offered)) is not None]
     if skills and not entries:
-        raise Refused(404, "This skill has no version that is offered.")
-    return json_answer({"$schema": _SCHEMA, "skills": entries}, max_age=60)
+        raise ApiError(404, "This skill has no version that is offered.")
+    return json_response({"$schema": _SCHEMA, "skills": entries}, max_age=60)
 
 
-def _entry(offered: Offered) -> dict[str, Any] | None:
+def _entry(offered: SkillWithLatest) -> dict[str, Any] | None:
     skill, latest = offered.skill, offered.latest
     if latest is None:
         return None
@@ -62,7 +60,7 @@ def _entry(offered: Offered) -> dict[str, Any] | None:
         "name": skill.slug,
         "type": "archive",
         "description": skill.description[:_LONGEST_DESCRIPTION] or skill.slug,
-        # The exact version and not the latest: the digest beside it must be of the same bytes a moment later.
+        # The exact version, because the digest must still match after the next publication.
         "url": reverse("marketplace:archive", args=[skill.slug, f"{latest.version}.tar.gz"]),
         "digest": f"sha256:{latest.tar_sha256}",
     }
