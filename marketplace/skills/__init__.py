@@ -1,3 +1,3 @@
-"""Published skills: written in one transaction, listed, searched, withdrawn and brought back."""
+"""Published skills: written in one transaction, listed, searched, withdrawn and restored."""
 
 from __future__ import annotations

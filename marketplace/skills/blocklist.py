@@ -1,4 +1,7 @@
-"""The block list: repositories, owners and contents that are not published. Never bare names, which many may use."""
+"""The block list: repositories, owners and contents that are not published.
+
+It never holds bare names of skills, because unrelated skills may share a name.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +23,11 @@ from vskill.kv.namespace import KVNamespace
 from vskill.kv.outcomes import Status
 
 PREFIX: Final = "blocked:"
-_LONGEST_IN_KEY: Final = 400
+_MAX_VALUE_IN_KEY: Final = 400
 
 
 class BlockKind(StrEnum):
-    """What an entry of the block list names: a repository's address, an owner as ``host/owner``, or a content hash."""
+    """What a block is for: the URL of a repository, an owner as ``host/owner``, or a content hash (SHA-256, hex)."""
 
     REPO = "repo"
     OWNER = "owner"
@@ -32,14 +35,18 @@ class BlockKind(StrEnum):
 
 
 class InvalidBlock(MarketplaceError):
-    """Something cannot stand on the block list; nothing was written."""
+    """A value cannot be blocked as it is given, or the reason is missing; nothing was written."""
 
     code = "invalid_block"
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One entry of the block list; ``created_at`` is an ISO text in UTC."""
+    """One entry of the block list.
+
+    ``value`` is normalised for its kind (see ``BlockKind``). ``reason`` is shown to submitters, ``actor`` is who
+    blocked it, and ``created_at`` is an ISO text in UTC.
+    """
 
     kind: BlockKind
     value: str
@@ -52,9 +59,9 @@ class Block:
 
 
 def block_key(kind: BlockKind, value: str) -> str:
-    """Return the key of an entry; raise ``InvalidBlock`` for a value that its kind does not have."""
+    """Return the key ``blocked:{kind}:{value}``, with a hash for a long value; raise ``InvalidBlock`` for a bad one."""
     value = _normalised(kind, value)
-    if len(value) > _LONGEST_IN_KEY:
+    if len(value) > _MAX_VALUE_IN_KEY:
         value = f"sha256-{hashlib.sha256(value.encode()).hexdigest()}"
     return f"{PREFIX}{kind}:{value}"
 
@@ -80,9 +87,9 @@ def _namespace(env: WorkerEnv) -> KVNamespace:
 
 
 def block_of(key: str, value: object) -> Block:
-    """Return what an entry of the block list says, whatever its value looks like."""
+    """Return the block of an entry; ``value`` is its decoded value, which may be damaged or ``None``."""
     found = value if isinstance(value, dict) else {}
-    # The key alone says what is blocked, so that an entry whose value was damaged blocks all the same.
+    # The key alone decides what is blocked, so an entry with a damaged value still blocks.
     kind, _, named = key.removeprefix(PREFIX).partition(":")
     texts = {name: str(found.get(name, "")) for name in ("value", "reason", "actor", "createdAt")}
     return Block(
@@ -95,7 +102,11 @@ def block_of(key: str, value: object) -> Block:
 
 
 def add_block(env: WorkerEnv, kind: BlockKind, value: str, *, actor: str, reason: str) -> Block:
-    """Put something on the block list, or change its reason, and return the entry; what is published stays as it is."""
+    """Block a value, or change the reason of its block, and return the entry; published skills stay as they are.
+
+    ``value`` is normalised for its ``kind``; ``actor`` and ``reason`` go into the entry and the history. Raises
+    ``InvalidBlock`` for a value that its kind does not allow and for an empty reason.
+    """
     key = block_key(kind, value)
     if not reason.strip():
         raise InvalidBlock("Say why: the reason is shown to whoever submits it.")
@@ -113,7 +124,11 @@ def add_block(env: WorkerEnv, kind: BlockKind, value: str, *, actor: str, reason
 
 
 def remove_block(env: WorkerEnv, kind: BlockKind, value: str, *, actor: str, reason: str) -> bool:
-    """Take something off the block list and return whether it stood there."""
+    """Remove a value from the block list and return whether it was on it.
+
+    ``value`` is normalised for its ``kind``; ``actor`` and ``reason`` go into the history. Raises ``InvalidBlock`` for
+    a value that its kind does not allow.
+    """
     key = block_key(kind, value)
     with transaction.atomic(using=env.database):
         removed = _namespace(env).delete_sync(key)
@@ -123,9 +138,10 @@ def remove_block(env: WorkerEnv, kind: BlockKind, value: str, *, actor: str, rea
 
 
 def is_blocked(env: WorkerEnv, repo_url: str, content_hash: str = "") -> Block | None:
-    """Return the entry that forbids a repository or a content, or ``None``.
+    """Return the entry that blocks a repository, its owner or a content hash, or ``None``.
 
-    Raises ``EntryUnavailable`` where that cannot be read: nothing is published on the strength of a failed look.
+    Raises ``EntryUnavailable`` where an entry cannot be read: a failed read never counts as not blocked. Raises
+    ``InvalidBlock`` where ``repo_url`` is not the URL of a repository.
     """
     keys = [block_key(BlockKind.REPO, repo_url), block_key(BlockKind.OWNER, publisher_of(repo_url).identity)]
     if content_hash:
@@ -140,7 +156,7 @@ def is_blocked(env: WorkerEnv, repo_url: str, content_hash: str = "") -> Block |
 
 
 def list_blocks(env: WorkerEnv) -> Iterator[Block]:
-    """Yield the whole block list in the order of its keys."""
+    """Yield every entry of the block list in the order of the keys, read page by page."""
     namespace, cursor = _namespace(env), None
     while True:
         page = namespace.list_sync(PREFIX, cursor=cursor)

@@ -1,4 +1,4 @@
-"""Count downloads: a row a version and day, and the skill's own total; both raised inside the database."""
+"""Count downloads: one row for each version and day, and a total for each skill, both incremented in the database."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from vskill.kv.clock import database_now
 
 
 def count_download_sync(env: WorkerEnv, skill_id: int, version: str) -> None:
-    """Count one download of a version, today by the database's clock."""
+    """Count one download of a version for today (UTC, by the database's clock) and for the skill's total."""
     today = database_now(env.database).date()
     days = DownloadDay.objects.using(env.database).filter(skill_id=skill_id, version=version, day=today)
     with transaction.atomic(using=env.database):
@@ -25,5 +25,5 @@ def count_download_sync(env: WorkerEnv, skill_id: int, version: str) -> None:
                     namespace=env.name, skill_id=skill_id, version=version, day=today, count=1
                 )
         except IntegrityError:
-            # The day's first download was counted by another process between our update and our insert.
+            # Another process counted the first download of the day between our update and our insert.
             days.update(count=F("count") + 1)

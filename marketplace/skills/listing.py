@@ -1,4 +1,4 @@
-"""Lists of skills: filters, order, facets with counts, and a cursor that stays exact while skills are published."""
+"""Lists of skills: filters, sort orders, facets with counts, and keyset cursors."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from vskill.kv.threads import readers
 MAX_PAGE: Final = 200
 TRENDING_DAYS: Final = 7
 FACET_VALUES: Final = 20
-# The column of each order, and whether it descends. The row's number or slug breaks ties, so that the order is total.
+# The column of each sort order, and whether it descends. The row's number breaks ties, so that every order is total.
 SORTS: Final[dict[str, tuple[str, bool]]] = {
     "newest": ("published_at", True),
     "updated": ("changed_at", True),
@@ -44,7 +44,11 @@ _ROW_FACETS: Final = {"tag": SkillFacet.TAG, "capability": SkillFacet.CAPABILITY
 
 @dataclass(frozen=True)
 class SkillFilters:
-    """What a list is narrowed to; an empty filter is none. ``prefix`` begins a slug, ``publisher`` is a handle."""
+    """The filters of a list; an empty one does not filter.
+
+    ``query`` are words to search for, ``publisher`` is a handle, ``verdict``, ``license``, ``tag`` and ``capability``
+    match exactly, and ``prefix`` is the beginning of a slug.
+    """
 
     query: str = ""
     publisher: str = ""
@@ -57,7 +61,11 @@ class SkillFilters:
 
 @dataclass(frozen=True)
 class SkillPage:
-    """A page of a list; ``next_cursor`` is ``None`` on the last one, ``total`` is counted only where asked for."""
+    """A page of a list.
+
+    ``next_cursor`` continues the list and is ``None`` on the last page. ``total`` is the length of the whole list,
+    ``None`` unless the caller had it counted.
+    """
 
     skills: tuple[SkillEntry, ...]
     next_cursor: str | None
@@ -65,10 +73,10 @@ class SkillPage:
 
 
 def filtered_skills(env: WorkerEnv, filters: SkillFilters) -> QuerySet[SkillEntry]:
-    """Return the skills that a list with these filters has, without an order."""
+    """Return the listed skills that match ``filters``, unordered."""
     skills = listed_skills(SkillEntry.objects.using(env.database).filter(namespace=env.name))
     if not all(is_storable(value) for value in astuple(filters)):
-        # No skill can have such a value, and PostgreSQL refuses to look for it.
+        # No row can hold such a value, and PostgreSQL raises an error for it in a query.
         return skills.none()
     for name, column in _COLUMN_FACETS.items():
         if wanted := getattr(filters, name):
@@ -93,7 +101,14 @@ def list_skills(
     cursor: str | None = None,
     count: bool = False,
 ) -> SkillPage:
-    """Return one page; see ``get_published_skills_list``."""
+    """Return one page of the listed skills; call it on a database thread.
+
+    ``filters`` narrow the list. ``sort`` is a key of ``SORTS``, by default ``relevance`` where there is a query and
+    ``newest`` otherwise. ``limit`` is cut to 1 to ``MAX_PAGE``. ``cursor`` is the ``next_cursor`` of a page with the
+    same filters and order; the page starts after the last skill of that one, so skills that are published meanwhile
+    neither repeat nor hide another. ``count`` has the whole list counted. Raises ``InvalidListing`` for another order
+    or cursor.
+    """
     sort = sort or ("relevance" if filters.query else "newest")
     if sort not in SORTS or (sort == "relevance" and not filters.query):
         raise InvalidListing(f"A list has no order {sort!r}. Choose one of {', '.join(SORTS)}.")
@@ -115,18 +130,18 @@ def _page(
     elif sort == "trending":
         rows = _with_recent(env, found)
     if cursor:
-        place = _read_cursor(cursor, column, binding)
-        rows = rows.filter(_after(column, number, descending, env.database, *place))
+        position = _read_cursor(cursor, column, binding)
+        rows = rows.filter(_after(column, number, descending, env.database, *position))
     sign = "-" if descending else ""
     page = list(rows.order_by(f"{sign}{column}", f"{sign}{number}")[: limit + 1])
     if sort == "relevance":
-        places = [(hit["score"], hit["skill_id"]) for hit in page]
-        skills = found.in_bulk([pk for _score, pk in places[:limit]])
-        shown = [skills[pk] for _score, pk in places[:limit] if pk in skills]
+        positions = [(hit["score"], hit["skill_id"]) for hit in page]
+        skills = found.in_bulk([pk for _score, pk in positions[:limit]])
+        shown = [skills[pk] for _score, pk in positions[:limit] if pk in skills]
     else:
-        places = [(getattr(row, column), row.pk) for row in page]
+        positions = [(getattr(row, column), row.pk) for row in page]
         shown = page[:limit]
-    return shown, _make_cursor(*places[limit - 1], binding) if len(page) > limit else None
+    return shown, _make_cursor(*positions[limit - 1], binding) if len(page) > limit else None
 
 
 async def get_published_skills_list(
@@ -138,20 +153,19 @@ async def get_published_skills_list(
     cursor: str | None = None,
     count: bool = False,
 ) -> SkillPage:
-    """Return one page of the skills that are shown and have a version, by queries over indexed columns.
+    """Return one page of the listed skills, read by queries over indexed columns; see ``list_skills``.
 
-    ``sort`` is a key of ``SORTS`` (default newest, or relevance for a query). The cursor continues after the last
-    skill of the page before it, so that what is published meanwhile neither repeats nor hides another. Raises
-    ``InvalidListing``.
+    ``filters`` narrow it, ``sort`` orders it, ``limit`` is the size of the page, ``cursor`` continues after a page
+    before, and ``count`` has the whole list counted. Raises ``InvalidListing``.
     """
     return await readers.run(list_skills, env, filters, sort=sort, limit=limit, cursor=cursor, count=count)
 
 
 def facet_counts(env: WorkerEnv, filters: SkillFilters) -> dict[str, list[tuple[str, int]]]:
-    """Return the values of each facet (verdict, publisher, license, tag, capability) with the size of their lists.
+    """Return the values of each facet (verdict, publisher, license, tag, capability) with the number of their skills.
 
-    The most frequent come first, at most ``FACET_VALUES`` of each. The counts of one facet follow the filters of the
-    others and not its own.
+    Most frequent values come first, at most ``FACET_VALUES`` for each facet. A facet's counts follow all ``filters``
+    but its own.
     """
     counts: dict[str, list[tuple[str, int]]] = {}
     for name, column in _COLUMN_FACETS.items():
@@ -219,15 +233,15 @@ def _integer(value: Any) -> int:
 
 
 def _after(column: str, number: str, descending: bool, alias: str, value: datetime | str | int | None, pk: int) -> Q:
-    """Return what stands behind a place in the order, whose last criterion is the row's number.
+    """Return the condition for rows after a position in the order, which ends with the row's number.
 
-    A skill without a time (written by another tool, say) stands where the database puts nulls, which is not the same
-    on all.
+    A skill without a time (written by another tool, for example) comes where the database sorts nulls, and that
+    differs between databases.
     """
-    way = "lt" if descending else "gt"
+    operator = "lt" if descending else "gt"
     nulls_last = descending == connections[alias].features.order_by_nulls_first
     if value is None:
-        ties = Q(**{f"{column}__isnull": True, f"{number}__{way}": pk})
+        ties = Q(**{f"{column}__isnull": True, f"{number}__{operator}": pk})
         return ties if nulls_last else ties | Q(**{f"{column}__isnull": False})
-    behind = Q(**{f"{column}__{way}": value}) | Q(**{column: value, f"{number}__{way}": pk})
-    return behind | Q(**{f"{column}__isnull": True}) if nulls_last and column in _TIMES else behind
+    after = Q(**{f"{column}__{operator}": value}) | Q(**{column: value, f"{number}__{operator}": pk})
+    return after | Q(**{f"{column}__isnull": True}) if nulls_last and column in _TIMES else after

@@ -1,4 +1,4 @@
-"""Who publishes: the owner of a repository, and what makes two publications the same skill."""
+"""Identities: the publisher of a repository, and what makes two publications the same skill."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
-# Hosts whose owners and repositories are the same in any case; on others they may be different people.
-_CASE_BLIND_HOSTS: Final = frozenset({"github.com", "gitlab.com", "bitbucket.org", "codeberg.org"})
+# Hosts that ignore case in names of owners and repositories; elsewhere, names that differ in case may be two owners.
+_CASE_INSENSITIVE_HOSTS: Final = frozenset({"github.com", "gitlab.com", "bitbucket.org", "codeberg.org"})
 _LOCAL_HOST: Final = "local"
 
 
@@ -17,9 +17,9 @@ _LOCAL_HOST: Final = "local"
 class Publisher:
     """The owner of a repository.
 
-    ``identity`` is ``host/owner`` in lower case. ``handle`` is unique to it and fit for an address: the bare owner on
-    GitHub, whose names have no dot, and ``owner.host`` elsewhere, so that nobody can take a GitHub owner's handle on
-    another host.
+    ``identity`` is ``host/owner`` in lower case. ``handle`` is unique to it and safe in a URL: the owner alone on
+    GitHub, whose names have no dot, and ``owner.host`` elsewhere, so that no owner on another host can claim the
+    handle of a GitHub owner. ``owner`` and ``repository`` are the two parts of the URL's path, in lower case.
     """
 
     identity: str
@@ -29,7 +29,7 @@ class Publisher:
 
 
 def publisher_of(repo_url: str) -> Publisher:
-    """Return the publisher of a repository by its normalised address."""
+    """Return the publisher of a repository by its normalised URL."""
     parts = urlsplit(repo_url)
     segments = [unquote(segment, errors="replace").lower() for segment in parts.path.split("/") if segment]
     repository = (segments[-1] if segments else "").removesuffix(".git")
@@ -44,17 +44,20 @@ def publisher_of(repo_url: str) -> Publisher:
 
 
 def normalised_repository(repo_url: str) -> str:
-    """Return one spelling of a repository's address: host in lower case, no ``.git``, no slash at the end, no user."""
+    """Return the canonical URL of a repository: host in lower case, without user, ``.git`` and trailing slash."""
     parts = urlsplit(repo_url.strip())
     host = _host(parts.netloc)
     path = parts.path.rstrip("/").removesuffix(".git")
-    if host in _CASE_BLIND_HOSTS:
+    if host in _CASE_INSENSITIVE_HOSTS:
         path = path.lower()
     return f"{parts.scheme.lower()}://{'' if host == _LOCAL_HOST else host}{path}"
 
 
 def skill_identity(repo_url: str, skill_path: str) -> str:
-    """Return what makes two publications the same skill: a hash over the repository and the path inside it."""
+    """Return the identity of a skill: the SHA-256 (hex) over its repository's URL and its folder in it.
+
+    Two publications with the same identity are the same skill, whatever they are called.
+    """
     inside = "/".join(segment for segment in skill_path.split("/") if segment not in ("", "."))
     return hashlib.sha256(f"{normalised_repository(repo_url)}\0{inside}".encode(errors="surrogatepass")).hexdigest()
 

@@ -1,6 +1,7 @@
-"""Search: an inverted index in a table, written with the skill, so that a skill is found in the moment it is published.
+"""Search: an inverted index in a table, written in the same transaction as the skill.
 
-A word or the beginning of one is a range over the index, on every database. All words of a query must be found.
+A query finds the skills in which every one of its words begins some token. On every database, that is a range over
+the index for each word.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ _TEXT_WEIGHT: Final = 10
 _SLUG_BONUS: Final = 1000
 
 _WORD: Final = re.compile(r"[^\W_]+")
-# Scripts without spaces between words: Han, kana, bopomofo, hangul is spaced but agglutinates.
+# Scripts that are indexed by character pairs: Han, kana and bopomofo have no spaces between words, and in Hangul, which
+# has them, endings are glued to the word.
 _CJK: Final = re.compile(
     r"[\u2e80-\u2fdf\u3005-\u3007\u3040-\u30ff\u3100-\u312f\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
     r"\U00020000-\U0003ffff]+"
@@ -46,63 +48,67 @@ def _normalised(text: str) -> str:
 
 
 def _words(text: str) -> Iterator[tuple[str, bool]]:
-    """Yield each word, and whether it is a run of a script without spaces."""
+    """Yield each word, and whether it is a run of characters that ``_CJK`` matches."""
     for word in _WORD.findall(_normalised(text)):
-        place = 0
+        end = 0
         for run in _CJK.finditer(word):
-            if before := word[place : run.start()]:
+            if before := word[end : run.start()]:
                 yield before, False
             yield run.group(), True
-            place = run.end()
-        if rest := word[place:]:
+            end = run.end()
+        if rest := word[end:]:
             yield rest, False
 
 
 def tokenize(text: str) -> list[str]:
-    """Return the tokens that the index keeps; of Chinese, Japanese and Korean, characters and pairs of them."""
+    """Return the tokens of a text for the index: words, or single characters and pairs in Chinese, Japanese, Korean."""
     tokens: list[str] = []
-    for word, joined in _words(text):
-        if joined:
+    for word, is_cjk in _words(text):
+        if is_cjk:
             tokens += word
-            tokens += (word[place : place + 2] for place in range(len(word) - 1))
+            tokens += _pairs(word)
         else:
             tokens.append(word[:MAX_TOKEN_LENGTH])
     return tokens
 
 
+def _pairs(word: str) -> list[str]:
+    return [word[start : start + 2] for start in range(len(word) - 1)]
+
+
 def query_terms(query: str) -> list[str]:
-    """Return what a query looks for, at most ``MAX_QUERY_TERMS`` terms, each the beginning of a token."""
+    """Return the distinct terms of a query, at most ``MAX_QUERY_TERMS``; each has to be the prefix of a token."""
     terms: dict[str, None] = {}
-    for word, joined in _words(query[:500]):
-        pairs = [word[place : place + 2] for place in range(len(word) - 1)] if joined and len(word) > 1 else [word]
-        terms.update((pair[:MAX_TOKEN_LENGTH], None) for pair in pairs)
+    for word, is_cjk in _words(query[:500]):
+        parts = _pairs(word) if is_cjk and len(word) > 1 else [word]
+        terms.update((part[:MAX_TOKEN_LENGTH], None) for part in parts)
     return list(terms)[:MAX_QUERY_TERMS]
 
 
-def weighed_tokens(record: SkillRecord) -> dict[str, int]:
-    """Return the tokens of a skill with the highest weight that each has in it; of very many, the weightiest."""
+def weighted_tokens(record: SkillRecord) -> dict[str, int]:
+    """Return the tokens of a skill, each with its highest weight; at most ``MAX_TOKENS``, highest weights first."""
     parts = (
         (_NAME_WEIGHT, f"{record.name} {record.display_name} {record.slug}"),
         (_TAG_WEIGHT, " ".join(record.tags)),
         (_OWNER_WEIGHT, record.publisher_handle),
         (_TEXT_WEIGHT, record.description),
     )
-    weighed: dict[str, int] = {}
+    weights: dict[str, int] = {}
     for weight, text in parts:
         for token in tokenize(text[:4000]):
-            weighed.setdefault(token, weight)
-            if len(weighed) == MAX_TOKENS:
-                return weighed
-    return weighed
+            weights.setdefault(token, weight)
+            if len(weights) == MAX_TOKENS:
+                return weights
+    return weights
 
 
 def index_skill(row: SkillEntry, record: SkillRecord, alias: str) -> None:
-    """Replace the tokens of a skill; call it in the transaction that writes the skill."""
+    """Replace the tokens of a skill by those of ``record``, in the database ``alias`` and the caller's transaction."""
     tokens = SearchToken.objects.using(alias)
     tokens.filter(skill_id=row.pk).delete()
     tokens.bulk_create(
         SearchToken(namespace=row.namespace, token=token, skill_id=row.pk, weight=weight)
-        for token, weight in weighed_tokens(record).items()
+        for token, weight in weighted_tokens(record).items()
     )
 
 
@@ -113,7 +119,10 @@ def _range(term: str) -> Q:
 
 
 def matching(skills: QuerySet[SkillEntry], query: str, namespace: str) -> QuerySet[SkillEntry]:
-    """Return the ``skills`` in which every word of ``query`` begins some token; none for a query without words."""
+    """Return the ``skills`` in which every word of ``query`` is the prefix of a token; none for a query without words.
+
+    ``namespace`` is the name of their environment.
+    """
     terms = query_terms(query)
     for term in terms:
         found = SearchToken.objects.using(skills.db).filter(_range(term), namespace=namespace)
@@ -122,10 +131,10 @@ def matching(skills: QuerySet[SkillEntry], query: str, namespace: str) -> QueryS
 
 
 def ranked(skills: QuerySet[SkillEntry], query: str, namespace: str) -> QuerySet[Any]:
-    """Return ``skill_id`` and ``score`` of the ``skills`` that match a query, as dictionaries without an order.
+    """Return ``skill_id`` and ``score`` of the ``skills`` that match a query, as unordered dictionaries.
 
-    One pass over the part of the index that the words span: a score computed for each skill by itself took seconds for
-    words that most skills have.
+    ``namespace`` is the name of their environment. The query is one pass over the ranges of its words in the index; a
+    subquery for each skill's score took seconds for words that most skills have.
     """
     terms = query_terms(query)
     tokens: Any = SearchToken.objects.using(skills.db).filter(namespace=namespace)
@@ -135,10 +144,10 @@ def ranked(skills: QuerySet[SkillEntry], query: str, namespace: str) -> QuerySet
     tokens = tokens.filter(reduce(or_, map(_range, terms)), skill_id__in=skills.order_by().values("pk"))
     bests = {}
     for number, term in enumerate(terms):
-        # A whole word counts twice as much as a beginning.
+        # A whole word counts twice as much as a prefix.
         weight = Case(When(token=term, then=F("weight") * 2), default=F("weight"), output_field=IntegerField())
         bests[f"best_{number}"] = Max(weight, filter=_range(term))
-    # Looked up by itself, because a join would read every skill's row for the sake of one.
+    # A query of its own, because a join would read the row of every skill for the sake of one.
     named = skills.filter(slug=base_slug(query[:200])).values_list("pk", flat=True).first()
     bonus = Max(Case(When(skill_id=named, then=Value(_SLUG_BONUS)), default=Value(0), output_field=IntegerField()))
     every_word = {f"{best}__isnull": False for best in bests}
@@ -150,14 +159,18 @@ def ranked(skills: QuerySet[SkillEntry], query: str, namespace: str) -> QuerySet
 
 @dataclass(frozen=True, slots=True)
 class SearchHit:
-    """A skill that matches, and how well: above 0 and at most 1."""
+    """A skill that matches a query; ``score`` is above 0 and at most 1."""
 
     skill: SkillEntry
     score: float
 
 
 def search_sync(env: WorkerEnv, query: str, *, limit: int = 20, publisher_handle: str = "") -> list[SearchHit]:
-    """Return the best ``limit`` hits among the skills that are listed; none for a query without words."""
+    """Return the best hits among the listed skills, best first; none for a query without words.
+
+    ``limit`` is cut to 1 to 200, and ``publisher_handle`` restricts the hits to one publisher. Call it on a database
+    thread.
+    """
     skills = listed_skills(SkillEntry.objects.using(env.database).filter(namespace=env.name))
     if publisher_handle:
         skills = skills.filter(publisher_handle=publisher_handle)

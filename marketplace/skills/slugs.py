@@ -1,4 +1,4 @@
-"""How a skill gets its name in addresses; the one place that says so."""
+"""The slug rule: how a skill gets its name in URLs. It is defined only here."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 MAX_SLUG_LENGTH: Final = 64
-# Words that stand in the place of a slug in addresses of the API.
+# Words that URLs of the API have in the place of a slug.
 RESERVED_SLUGS: Final = frozenset({"search", "installs", "check-updates", "alias"})
 
 
@@ -23,25 +23,30 @@ def _hyphenated(text: str) -> str:
 def _cut(slug: str) -> str:
     if len(slug) <= MAX_SLUG_LENGTH:
         return slug
-    # With a hash, because two long names may differ in their ends alone.
+    # With a hash, because two long names may differ only at their ends.
     return f"{slug[: MAX_SLUG_LENGTH - 9].rstrip('-')}-{_digest(slug)}"
 
 
 def base_slug(name: str) -> str:
-    """Return the slug of a name: lower case, runs of anything but ASCII letters and digits as one hyphen, trimmed.
+    """Return the slug of a name: lower case, with one hyphen for each run of other characters than ASCII alphanumerics.
 
-    A name without such letters (in Chinese, say) gives ``skill-`` and a short hash of it.
+    It is trimmed, and cut to ``MAX_SLUG_LENGTH``. A name without ASCII alphanumerics (in Chinese, for example) gives
+    ``skill-`` and a short hash of the name.
     """
     return _cut(_hyphenated(name) or f"skill-{_digest(name)}")
 
 
 def is_slug(text: str) -> bool:
-    """Return whether ``text`` is a slug that follows the rule and is not reserved."""
+    """Return whether ``text`` follows the slug rule and is not reserved."""
     return bool(text) and base_slug(text) == text and text not in RESERVED_SLUGS
 
 
 def slug_candidates(name: str, owner: str, repository: str, identity: str) -> Iterator[str]:
-    """Yield the slugs that a skill may have, the best first; the last one is its alone."""
+    """Yield the slugs that a skill may have, best first.
+
+    The slug of its ``name`` comes first, then the same with its ``owner``, then with ``owner`` and ``repository``. The
+    last one ends with a hash of ``identity``, so no other skill has it.
+    """
     base = base_slug(name)
     longer = (base, f"{_hyphenated(owner)}-{base}", f"{_hyphenated(owner)}-{_hyphenated(repository)}-{base}")
     for slug in longer:

@@ -1,4 +1,4 @@
-"""Semantic versions: read what a manifest declares, order versions, and name the next one."""
+"""Semantic versions: parse what a manifest declares, order versions, and choose the next one."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ _VERSION: Final = re.compile(
 
 @total_ordering
 class Version:
-    """A semantic version in the order of semver.org: ``1.0.0-rc.1`` before ``1.0.0`` before ``1.0.1``."""
+    """A semantic version, ordered as semver.org defines: ``1.0.0-rc.1`` before ``1.0.0`` before ``1.0.1``."""
 
     __slots__ = ("core", "pre")
 
     def __init__(self, core: tuple[int, int, int], pre: tuple[str, ...] = ()) -> None:
+        """Keep major, minor and patch in ``core`` and the identifiers of the pre-release in ``pre``."""
         self.core = core
         self.pre = pre
 
@@ -29,7 +30,7 @@ class Version:
         return f"{bare}-{'.'.join(self.pre)}" if self.pre else bare
 
     def _order(self) -> tuple[Any, ...]:
-        # A number is below a word, fewer parts are below more, and no pre-release at all is above any.
+        # Numbers sort below words, fewer identifiers below more, and a release above its pre-releases.
         parts = tuple((0, int(part), "") if part.isdigit() else (1, 0, part) for part in self.pre)
         return (self.core, not self.pre, parts)
 
@@ -49,7 +50,7 @@ class Version:
 
 
 def parse_version(text: str) -> Version | None:
-    """Return the version that a text means, or ``None``; ``v1.2`` means 1.2.0, build metadata is left out."""
+    """Return the version in a text, or ``None`` for no version; ``v1.2`` is 1.2.0, and build metadata is dropped."""
     match = _VERSION.fullmatch(text.strip())
     if match is None:
         return None
@@ -58,16 +59,15 @@ def parse_version(text: str) -> Version | None:
 
 
 def highest(texts: Iterable[str]) -> str | None:
-    """Return the highest of some versions as it was written, or ``None`` for none."""
+    """Return the text of the highest version, or ``None`` where there are no versions."""
     return max(texts, key=lambda text: parse_version(text) or Version((0, 0, 0)), default=None)
 
 
 def choose_version(declared: str, taken: Iterable[str]) -> str:
-    """Return the version of a new publication.
+    """Return the version of a new publication, which is never one of ``taken``, the versions published so far.
 
-    What the manifest declares, where it is a version that has no other content yet. A version that was published
-    before is never given to other content: that one, and content without a version, get the next patch (``0.0.1`` at
-    first).
+    It is the ``declared`` version where that is free, otherwise the next free patch after it. Without a declared
+    version it is the patch after the highest version, or ``0.0.1`` for the first.
     """
     known = {version for text in taken if (version := parse_version(text)) is not None}
     wanted = parse_version(declared)

@@ -1,4 +1,4 @@
-"""The one rule of what is shown, for pages, API, search, feeds, indexes, archives and raw files alike."""
+"""The single rule for what is shown, used by pages, API, search, indexes, archives and raw files."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ class _Shown(Protocol):
 
 
 def is_visible(skill: _Shown) -> bool:
-    """Return whether a skill (an entry or a record) is shown at its own address."""
+    """Return whether a skill (an entry or a record) is shown at its own URL."""
     return bool(skill.slug) and skill.visibility == Visibility.VISIBLE
 
 
 def visible_skills(skills: QuerySet[SkillEntry]) -> QuerySet[SkillEntry]:
-    """Return the skills that are shown at their own address; aliases are none."""
+    """Return the skills that are shown at their own URLs, without aliases."""
     return skills.filter(visibility=Visibility.VISIBLE).exclude(slug="")
 
 
 def listed_skills(skills: QuerySet[SkillEntry]) -> QuerySet[SkillEntry]:
-    """Return the visible skills that lists, search and indexes offer: those with a version that is not withdrawn."""
+    """Return the skills that lists, search and indexes show: visible ones with a version that is not withdrawn."""
     return visible_skills(skills).exclude(latest_version="")
 
 
 def fetchable_versions(versions: QuerySet[SkillVersion]) -> QuerySet[SkillVersion]:
-    """Return the versions whose files may be fetched by their exact number; yanked ones may, with a warning."""
+    """Return the versions whose files can be fetched by their exact number; that includes yanked ones."""
     return versions.filter(quarantined_at__isnull=True, skill__visibility=Visibility.VISIBLE).exclude(skill__slug="")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from marketplace.catalog import quarantine_skill, restore, yank_version
 from marketplace.derived_models import SearchToken
 from marketplace.records import SkillRecord
-from marketplace.skills.search import MAX_TOKEN_LENGTH, MAX_TOKENS, query_terms, search_sync, tokenize, weighed_tokens
+from marketplace.skills.search import MAX_TOKEN_LENGTH, MAX_TOKENS, query_terms, search_sync, tokenize, weighted_tokens
 from tests.marketplace.factories import publish_example
 from vskill.environments import WorkerEnv
 
@@ -41,9 +41,9 @@ def test_every_word_of_a_text_finds_it(text: str) -> None:
 
 @given(st.text())
 def test_tokens_can_be_stored(text: str) -> None:
-    weighed = weighed_tokens(SkillRecord(slug="x", name=text or "x", description=text))
-    assert len(weighed) <= MAX_TOKENS
-    for token in weighed:
+    weights = weighted_tokens(SkillRecord(slug="x", name=text or "x", description=text))
+    assert len(weights) <= MAX_TOKENS
+    for token in weights:
         assert 0 < len(token) <= MAX_TOKEN_LENGTH
         assert "\0" not in token
         token.encode()
