@@ -1,4 +1,4 @@
-"""The operators' view of skills: everything is shown, and changed only by named operations with a reason."""
+"""The operators' view of skills: everything is shown, and changes are made by named operations with a reason."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Target = tuple[SkillEntry, str]
 
 
 class VisibilityFilter(ChoiceFilter):
-    """Whether a skill is shown."""
+    """Skills with one visibility."""
 
     title = "visibility"
     parameter_name = "visibility"
@@ -37,7 +37,7 @@ class VisibilityFilter(ChoiceFilter):
 
 
 class VerdictFilter(ChoiceFilter):
-    """The verdict of the latest version."""
+    """Skills with one verdict of their latest version."""
 
     title = "verdict"
     parameter_name = "verdict"
@@ -45,24 +45,24 @@ class VerdictFilter(ChoiceFilter):
 
 
 class AliasFilter(admin.SimpleListFilter):
-    """Former names, which are entries too."""
+    """Aliases, which share the table with skills."""
 
     title = "entries"
     parameter_name = "entries"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        """Offer the former names."""
+        """Return the choice of aliases; skills are the default."""
         return [("aliases", "former names")]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """Show former names alone, or skills alone."""
+        """Return only aliases, or only skills."""
         aliases = prefix_range("key", ALIAS_PREFIX)
         return queryset.filter(aliases) if self.value() == "aliases" else queryset.exclude(aliases)
 
 
 @admin.register(SkillEntry)
 class SkillAdmin(OperationsAdmin):
-    """Skills: whether they are shown, their latest version, and what an operator can do."""
+    """Skills with their visibility and latest version, and the operations on them."""
 
     list_display = (
         "shown_slug",
@@ -77,7 +77,7 @@ class SkillAdmin(OperationsAdmin):
     list_filter = (VisibilityFilter, VerdictFilter, AliasFilter)
     search_fields = ("key",)
     search_help_text = "The beginning of a slug, of a publisher's name with @, or of a repository's address"
-    # The newest by number, which every index of the table can walk without sorting.
+    # By primary key, newest first, which every index of the table can do without sorting.
     ordering = ("-id",)
     paginator = BoundedPaginator
     actions = FOR_MANY
@@ -112,17 +112,17 @@ class SkillAdmin(OperationsAdmin):
         return self.shown_slug(target[0])
 
     def run_on(self, operation: Operation, target: Target, *, actor: str, reason: str) -> None:
-        """Run an operation on one skill, or on one of its versions."""
+        """Run an operation on one skill or version; ``actor`` and ``reason`` go into the history."""
         operation.run(require_worker_env(), self.name_of(target), target[1], actor=actor, reason=reason)
 
     @admin.display(description="skill", ordering="key")
     def shown_slug(self, row: SkillEntry) -> str:
-        """Return the slug, which the key has even where the value is damaged."""
+        """Return the slug from the key, which is right even where the value is damaged."""
         return str(row.key.removeprefix(SKILL_PREFIX))
 
     @admin.display(description="page")
     def page(self, row: SkillEntry) -> str:
-        """Return a link to what everybody sees."""
+        """Return a link to the public page."""
         if not row.slug:
             return "-"
         address = reverse("marketplace:skill", args=[row.slug])
@@ -130,7 +130,7 @@ class SkillAdmin(OperationsAdmin):
 
     @admin.display(description="versions")
     def versions_table(self, row: SkillEntry) -> SafeString:
-        """Return the versions with their marks, and what can be done with each."""
+        """Return the versions as a table, with their state and the operations on each."""
         versions = SkillVersion.objects.using(require_worker_env().database).filter(skill=row)
         light = versions.defer("skill_md", "findings", "manifest").order_by("-ordinal")[:200]
         return format_html(
@@ -168,7 +168,7 @@ class SkillAdmin(OperationsAdmin):
 
     @admin.display(description="history")
     def events(self, row: SkillEntry) -> SafeString:
-        """Return what was done to the skill, the newest first."""
+        """Return the history of the skill, newest event first."""
         events = HistoryEvent.objects.using(require_worker_env().database).filter(skill=row).order_by("-id")[:100]
         return format_html(
             "<ul>{}</ul>",
@@ -190,7 +190,7 @@ class SkillAdmin(OperationsAdmin):
 
 @admin.register(HistoryEvent)
 class HistoryAdmin(ReadOnlyAdmin):
-    """Everything that was done to skills and to the block list."""
+    """The history of skills and of the block list."""
 
     list_display = ("created_at", "subject", "action", "version", "actor", "reason")
     search_fields = ("subject",)

@@ -6,7 +6,7 @@ from django.apps import AppConfig
 
 
 class MarketplaceConfig(AppConfig):
-    """Published skills: pages, API, archives, search."""
+    """The app of published skills: pages, API, archives, search."""
 
     name = "marketplace"
     verbose_name = "Marketplace"

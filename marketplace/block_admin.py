@@ -1,4 +1,4 @@
-"""The block list in the admin: listed like other entries, added to and removed from with a reason."""
+"""The block list in the admin: listed like other entries; entries are added and removed with a reason."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LIST = "admin:marketplace_blockentry_changelist"
 
 
 class BlockForm(forms.Form):
-    """What is blocked, and why."""
+    """The form that adds an entry."""
 
     kind = forms.ChoiceField(choices=[(str(kind), str(kind)) for kind in BlockKind])
     value = forms.CharField(max_length=1024, help_text="a repository's address, host/owner, or a content hash")
@@ -31,7 +31,7 @@ class BlockForm(forms.Form):
 
 
 class ReasonForm(forms.Form):
-    """Why an entry is taken off."""
+    """The form that removes an entry."""
 
     reason = forms.CharField(max_length=1000, widget=forms.Textarea(attrs={"rows": 3}))
 
@@ -51,17 +51,17 @@ class BlockAdmin(KVEntryAdmin):
         return super().get_queryset(request).filter(prefix_range("key", PREFIX))
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        """Adding has a form of its own, for those who may change entries."""
+        """Return whether this operator may add entries."""
         user: Any = request.user
         return bool(user.has_perm("marketplace.add_blockentry"))
 
     def has_remove_permission(self, request: HttpRequest) -> bool:
-        """Tell whether this operator may take entries off."""
+        """Return whether this operator may remove entries."""
         user: Any = request.user
         return bool(user.has_perm("marketplace.delete_blockentry"))
 
     def get_urls(self) -> list[URLPattern]:
-        """Add the page that removes."""
+        """Add the page that removes an entry."""
         remove = path("<int:pk>/remove/", self.admin_site.admin_view(self.remove), name="marketplace_blockentry_remove")
         return [remove, *super().get_urls()]
 
@@ -71,7 +71,7 @@ class BlockAdmin(KVEntryAdmin):
         form_url: str = "",  # noqa: ARG002 - Django's signature
         extra_context: dict[str, Any] | None = None,  # noqa: ARG002 - as above
     ) -> HttpResponse:
-        """Ask what is blocked and why, and write it."""
+        """Show the form that adds an entry, or add it."""
         if not self.has_add_permission(request):
             raise PermissionDenied
         form = BlockForm(request.POST or None)
@@ -88,7 +88,7 @@ class BlockAdmin(KVEntryAdmin):
         return self._page(request, "Block", consequence, form)
 
     def remove(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Ask why, and take the entry off."""
+        """Show the form that removes the entry with the primary key ``pk``, or remove it."""
         if not self.has_remove_permission(request):
             raise PermissionDenied
         entry = self.get_queryset(request).filter(pk=pk).first()
@@ -115,7 +115,7 @@ class BlockAdmin(KVEntryAdmin):
 
     @admin.action(description="Take off the block list", permissions=["remove"])
     def take_off(self, request: HttpRequest, queryset: QuerySet[BlockEntry]) -> HttpResponse | None:
-        """Lead to the page that asks why; one entry at a time, because each has a reason of its own."""
+        """Redirect to the page that removes the selected entry; only one, because each removal has its own reason."""
         entries = list(queryset[:2])
         if len(entries) != 1:
             self.message_user(request, "Choose one entry: each is taken off for a reason of its own.", messages.WARNING)
@@ -124,22 +124,22 @@ class BlockAdmin(KVEntryAdmin):
 
     @admin.display(description="kind")
     def kind(self, entry: BlockEntry) -> str:
-        """Return what kind of thing is blocked."""
+        """Return what kind of value is blocked."""
         return str(_block(entry).kind)
 
     @admin.display(description="value")
     def value_shown(self, entry: BlockEntry) -> str:
-        """Return what is blocked."""
+        """Return the blocked value."""
         return _block(entry).value
 
     @admin.display(description="reason")
     def reason(self, entry: BlockEntry) -> str:
-        """Return why."""
+        """Return why it is blocked."""
         return _block(entry).reason
 
     @admin.display(description="by")
     def actor(self, entry: BlockEntry) -> str:
-        """Return who decided it."""
+        """Return who blocked it."""
         return _block(entry).actor
 
 

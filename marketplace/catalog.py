@@ -1,6 +1,7 @@
 """The catalogue of published skills: publish, find, list, enumerate, withdraw.
 
-The face of the marketplace to the rest of the project: callers import from here, whatever room does the work.
+This is the interface of the marketplace for the rest of the project: callers import from here, wherever the work is
+done.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ from vskill.kv.outcomes import Outcome, ReadCounts, Status
 from vskill.kv.threads import readers
 
 MAX_ALIAS_DEPTH: Final = 5
-# How many reads are in flight at once; memory does not grow beyond it, however many skills there are.
+# Reads in flight at once. It bounds memory, however many skills there are.
 READ_WINDOW: Final = 2000
 
 __all__ = [
@@ -95,17 +96,17 @@ __all__ = [
 
 @dataclass(frozen=True)
 class EnumeratedSkills:
-    """The skills that are published, and how the read of every entry ended; ``counts`` leaves out only aliases."""
+    """The published skills, and the outcomes of all reads: ``counts`` covers every entry that is not an alias."""
 
     skills: tuple[SkillRecord, ...]
     counts: ReadCounts
 
 
 async def enumerate_published_skills(env: WorkerEnv) -> EnumeratedSkills:
-    """Return every skill that is published and shown, read from its entry and from no index.
+    """Return every visible skill, read from its own entry and not from an index.
 
-    Aliases are left out by their key, before anything is read. The rest is read concurrently, each entry by itself:
-    one that is malformed, unreadable or gone meanwhile is skipped and counted.
+    Aliases are excluded by key before anything is read. All other entries are read concurrently and one by one: an
+    entry that is malformed, unreadable or deleted meanwhile is skipped and counted.
     """
     namespace = skill_namespace(env)
     skills: list[SkillRecord] = []
@@ -138,11 +139,11 @@ def _record_of(outcome: Outcome) -> SkillRecord | None:
 
 
 def resolve_slug_sync(env: WorkerEnv, slug: str) -> str | None:
-    """Return the slug of the skill that ``slug`` names now, whether it is shown or not, or ``None``.
+    """Return the present slug of the skill that has or had ``slug``, visible or not, or ``None``.
 
-    Former names are followed at most five deep; a loop, and an alias that leads nowhere, are not found.
+    At most ``MAX_ALIAS_DEPTH`` aliases are followed; a loop and a dangling alias give ``None``.
     """
-    # Queries of our own and not get(), which gives no value for a database that is away: that is no "not found".
+    # Not get(), which returns an outcome when the database is down: that must raise an error and not be "not found".
     rows = SkillEntry.objects.using(env.database).live().filter(namespace=env.name)
     for _hop in range(MAX_ALIAS_DEPTH + 1):
         if not _may_be_slug(slug):
@@ -164,12 +165,12 @@ def _alias_target(text: str) -> str:
 
 
 def _may_be_slug(slug: str) -> bool:
-    # What an address carries may be anything; a colon would reach keys of another kind.
+    # The slug comes from a URL and can be any text; a colon in it would reach keys of other kinds.
     return 0 < len(slug) <= 200 and ":" not in slug and slug.isprintable()
 
 
 def find_skill_sync(env: WorkerEnv, slug: str, *, hidden: bool = False) -> SkillEntry | None:
-    """Return the skill that ``slug`` names now; see ``find_skill``."""
+    """Return the visible skill that has or had ``slug``, or ``None``; with ``hidden``, one that is withheld as well."""
     resolved = resolve_slug_sync(env, slug)
     if resolved is None:
         return None
@@ -178,11 +179,11 @@ def find_skill_sync(env: WorkerEnv, slug: str, *, hidden: bool = False) -> Skill
 
 
 async def find_skill(env: WorkerEnv, slug: str, *, hidden: bool = False) -> SkillEntry | None:
-    """Return the skill that ``slug`` names, now or formerly, if it is shown; ``hidden`` asks for any."""
+    """Return the visible skill that has or had ``slug``, or ``None``; see ``find_skill_sync``."""
     return await readers.run(find_skill_sync, env, slug, hidden=hidden)
 
 
 def find_version_sync(env: WorkerEnv, skill: SkillEntry, version: str = "") -> SkillVersion | None:
-    """Return a version of a skill that may be fetched, by default the latest, or ``None``."""
+    """Return a fetchable version of a skill, by default the latest, or ``None``."""
     versions = fetchable_versions(SkillVersion.objects.using(env.database).filter(namespace=env.name, skill=skill))
     return versions.filter(version=version or skill.latest_version).select_related("skill").first()

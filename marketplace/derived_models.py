@@ -1,4 +1,4 @@
-"""Tables that are derived from skills or count what happens to them: search, facets, downloads."""
+"""Tables that are derived from skills (search tokens, facets), and the counts of their downloads."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from vskill.kv.fields import KeyField
 
 
 class SearchToken(models.Model):
-    """One word of one skill in the inverted index; a prefix is a range over ``token``."""
+    """One token of one skill in the inverted index, with its weight; a prefix is a range over ``token``."""
 
     namespace = models.CharField(max_length=64)
     token = KeyField(max_length=64)
@@ -27,7 +27,7 @@ class SearchToken(models.Model):
 
 
 class SkillFacet(models.Model):
-    """A value of a facet that has several: a tag or a capability of one skill."""
+    """A value of a facet of which a skill has several: a tag or a capability."""
 
     TAG = "tag"
     CAPABILITY = "capability"
@@ -47,7 +47,7 @@ class SkillFacet(models.Model):
 
 
 class DownloadDay(models.Model):
-    """How often one version was downloaded on one day (UTC)."""
+    """The number of downloads of one version on one day (UTC)."""
 
     namespace = models.CharField(max_length=64)
     skill = models.ForeignKey("marketplace.SkillEntry", on_delete=models.CASCADE, related_name="download_days")

@@ -2,13 +2,13 @@
 
 MarketplaceError
 ├── MalformedRecord      an entry's value is not a published skill
-├── PublicationMismatch  the files are not what was verified
-├── PublicationBlocked   its repository, owner or content is on the block list
-├── PublicationConflict  other writers were first, again and again
-├── ArchiveError         an archive cannot be built, or is not one of ours
+├── PublicationMismatch  the files are not the ones that were verified
+├── PublicationBlocked   the repository, owner or content is on the block list
+├── PublicationConflict  other writers won every race
+├── ArchiveError         an archive cannot be built, or lacks a file
 ├── SkillNotFound        there is no such skill or version
-├── SlugTaken            a name belongs to another skill
-└── InvalidListing       a filter, order or cursor that no list has
+├── SlugTaken            another skill has the slug
+└── InvalidListing       a sort order or cursor that the list does not have
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ class MarketplaceError(VskillError):
 
 
 class MalformedRecord(MarketplaceError):
-    """The value of an entry lacks what a published skill has."""
+    """The value of an entry is not a published skill."""
 
     code = "malformed_record"
 
 
 class PublicationMismatch(MarketplaceError):
-    """The files on disk are not the ones that were verified; nothing was published."""
+    """Files on disk are not the ones that were verified; nothing was published."""
 
     code = "publication_mismatch"
 
@@ -41,30 +41,30 @@ class PublicationBlocked(MarketplaceError):
 
 
 class PublicationConflict(MarketplaceError):
-    """Other writers were first at every attempt; nothing was published and it may be tried again."""
+    """Other writers won the race at every attempt; nothing was published, and a retry is safe."""
 
     code = "publication_conflict"
 
 
 class ArchiveError(MarketplaceError):
-    """A set of files cannot be put into an archive that every client can read."""
+    """Files cannot be put into an archive that every client can read, or an archive lacks a file."""
 
     code = "archive_error"
 
 
 class SkillNotFound(MarketplaceError):
-    """There is no skill or version of that name."""
+    """There is no such skill or version."""
 
     code = "skill_not_found"
 
 
 class SlugTaken(MarketplaceError):
-    """A name is held by another skill, or is reserved; nothing was renamed."""
+    """Another skill has or had the slug, or the slug rule forbids it; nothing was renamed."""
 
     code = "slug_taken"
 
 
 class InvalidListing(MarketplaceError):
-    """A list was asked for with an order or cursor that it does not have."""
+    """A list was requested with a sort order or cursor that it does not have."""
 
     code = "invalid_listing"

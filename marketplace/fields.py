@@ -12,15 +12,15 @@ from vskill.kv.codec import decode, encode
 if TYPE_CHECKING:
     _TextField = models.TextField[Any, Any]
 else:
-    # Django's own fields take no type arguments when the program runs.
+    # At run time Django's fields take no type arguments.
     _TextField = models.TextField
 
 
 class JSONTextField(_TextField):
-    """Hold JSON as ASCII text.
+    """A text column that holds JSON with every character outside ASCII escaped.
 
-    PostgreSQL's jsonb refuses NUL and lone surrogates, and excerpts of hostile files have both; escaped in a text
-    they are kept on every database.
+    PostgreSQL's jsonb rejects NUL and lone surrogates, and excerpts of hostile files contain both. Escaped in a text
+    column they survive on every database.
     """
 
     def from_db_value(self, value: str | None, _expression: Any, _connection: BaseDatabaseWrapper) -> Any:
@@ -28,7 +28,7 @@ class JSONTextField(_TextField):
         return None if value is None else decode(value)
 
     def to_python(self, value: Any) -> Any:
-        """Return the value as it is; forms do not write this field."""
+        """Return the value unchanged, because no form writes this field."""
         return value
 
     def get_prep_value(self, value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The tables of the marketplace: skills, their versions and archives, history; and those derived from them."""
+"""The tables of the marketplace: skills, versions, archives and history; derived tables are in ``derived_models``."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ ALIAS_PREFIX = "skill:alias:"
 
 
 class SkillEntry(AbstractKVEntry):
-    """A published skill, ``skill:{slug}``, or the name it once had, ``skill:alias:{old}``.
+    """A published skill, ``skill:{slug}``, or a former name, ``skill:alias:{old slug}``.
 
-    The typed columns of an alias are empty. Its versions point at the row, which keeps its number when the skill is
-    renamed. ``downloads`` stands by itself: it is counted in the database and belongs to no value.
+    The projected columns of an alias are empty. Versions refer to the row of a skill, which keeps its primary key when
+    the skill is renamed. ``downloads`` is not projected: it is incremented in the database and is not in the value.
     """
 
     projected_columns: ClassVar[tuple[str, ...]] = (
@@ -98,12 +98,12 @@ class SkillEntry(AbstractKVEntry):
 
     @property
     def is_alias(self) -> bool:
-        """Return whether the row is the former name of a skill."""
+        """Return whether the row is an alias."""
         return str(self.key).startswith(ALIAS_PREFIX)
 
     @property
     def record(self) -> SkillRecord:
-        """Return what the value says; raise ``MalformedRecord`` or ``ValueError`` where it is no skill."""
+        """Return the record in the value; raise ``MalformedRecord`` or ``ValueError`` where the value is no skill."""
         return SkillRecord.from_value(decode(self.value))
 
     @property
@@ -113,17 +113,17 @@ class SkillEntry(AbstractKVEntry):
 
     @property
     def capabilities(self) -> tuple[str, ...]:
-        """Return what the latest version asks for."""
+        """Return the capabilities of the latest version."""
         return self.record.capabilities
 
     @property
     def verdict_summary(self) -> str:
-        """Return the verdict of the latest version in words."""
+        """Return the sentence that explains the verdict of the latest version."""
         return self.record.verdict_summary
 
     @classmethod
     def project(cls, value: Any) -> dict[str, Any]:
-        """Return the typed columns of a skill's value; what is absent or not a text stays empty."""
+        """Return the projected columns of a value; a field that is absent or not a string gives an empty column."""
         fields = value if isinstance(value, dict) else {}
 
         def text(name: str, length: int) -> str:
@@ -150,7 +150,7 @@ class SkillEntry(AbstractKVEntry):
 
 
 class BlockEntry(KVEntry):
-    """An entry of the block list, ``blocked:{kind}:{value}``, for the admin; ``skills.blocklist`` writes them."""
+    """An entry of the block list, ``blocked:{kind}:{value}``, for the admin; ``skills.blocklist`` writes it."""
 
     class Meta:
         proxy = True
@@ -159,11 +159,11 @@ class BlockEntry(KVEntry):
 
 
 class SkillVersion(models.Model):
-    """A version as it was verified: never changed but for its marks of yank and quarantine.
+    """A version as it was verified; only its yank and its quarantine change later.
 
-    ``manifest`` lists its files (``path``, ``size``, ``sha256``, ``executable``); ``findings`` and ``engines`` are
-    the scan, copied in because evidence must outlive its submission. ``ordinal`` counts the versions of one skill in
-    the order of publication.
+    ``manifest`` lists the files (``path``, ``size``, ``sha256``, ``executable``). ``findings`` and ``engines`` are
+    copies of the scan, because evidence must outlive the submission. ``ordinal`` counts the versions of a skill in the
+    order of publication.
     """
 
     namespace = models.CharField(max_length=64)
@@ -215,16 +215,16 @@ class SkillVersion(models.Model):
 
     @property
     def withdrawn(self) -> bool:
-        """Return whether the version is yanked or quarantined, and so never the latest."""
+        """Return whether the version is yanked or quarantined; such a version is never the latest."""
         return self.yanked_at is not None or self.quarantined_at is not None
 
     def file(self, path: str) -> dict[str, Any] | None:
-        """Return the manifest's line of one file, or ``None``."""
+        """Return the manifest's entry for a file, or ``None``."""
         return next((file for file in self.manifest if file["path"] == path), None)
 
 
 class ArchiveBlob(models.Model):
-    """The bytes of an archive by their SHA-256; never changed, shared by versions that are equal."""
+    """The bytes of an archive by their SHA-256; never changed, and shared by versions with equal archives."""
 
     sha256 = models.CharField(max_length=64, primary_key=True)
     content = models.BinaryField()
@@ -235,7 +235,7 @@ class ArchiveBlob(models.Model):
 
 
 class HistoryEvent(models.Model):
-    """What was done to a skill or to the block list, by whom and why; written with the deed and never changed."""
+    """What was done to a skill or the block list, by whom and why; written with the change and never modified."""
 
     namespace = models.CharField(max_length=64)
     subject = models.CharField(max_length=600, help_text="key of the entry, as it was then")

@@ -1,4 +1,4 @@
-"""What operators do with skills in the admin: named operations, each with its consequence in words."""
+"""Named operations on skills for the admin, each with a sentence about its consequence."""
 
 from __future__ import annotations
 
@@ -20,20 +20,27 @@ from vskill.environments import WorkerEnv
 
 @dataclass(frozen=True)
 class Operation:
-    """An operation on skills or, with ``on_version``, on one version of each."""
+    """An operation on a skill or, with ``on_version``, on one version of it.
+
+    ``name`` identifies it in URLs, ``label`` is the text of its button, and ``consequence`` is shown before it is
+    confirmed. ``function`` takes ``env``, ``slug``, the version where it is ``on_version``, ``actor`` and ``reason``.
+    """
 
     name: str
     label: str
     consequence: str
-    deed: Callable[..., Any]
+    function: Callable[..., Any]
     on_version: bool = False
 
     def run(self, env: WorkerEnv, slug: str, version: str, *, actor: str, reason: str) -> None:
-        """Do it; raise ``VskillError`` where it cannot be done."""
+        """Run the operation on the skill ``slug``; raise ``VskillError`` where it cannot be done.
+
+        ``version`` is ignored unless the operation is ``on_version``. ``actor`` and ``reason`` go into the history.
+        """
         if self.on_version:
-            self.deed(env, slug, version, actor=actor, reason=reason)
+            self.function(env, slug, version, actor=actor, reason=reason)
         else:
-            self.deed(env, slug, actor=actor, reason=reason)
+            self.function(env, slug, actor=actor, reason=reason)
 
 
 OPERATIONS: Final[dict[str, Operation]] = {
@@ -76,5 +83,5 @@ OPERATIONS: Final[dict[str, Operation]] = {
         ),
     )
 }
-# What can be chosen for many skills at once; the rest is found beside each version.
+# Operations that the list of skills offers for many at once; the others are beside each version.
 FOR_MANY: Final = ("quarantine", "restore", "delete", "yank")

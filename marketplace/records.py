@@ -1,4 +1,4 @@
-"""A published skill as the value of its entry has it: one dataclass, and its way from and to JSON."""
+"""The value of a published skill's entry: a dataclass, and its conversion from and to JSON."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from marketplace.errors import MalformedRecord
 
 
 class Visibility(StrEnum):
-    """Whether a skill is shown: to everybody, to nobody for now, or to nobody until it is gone."""
+    """Whether a skill is shown. Both other values withhold it: quarantine for now, deletion as a tombstone."""
 
     VISIBLE = "visible"
     QUARANTINED = "quarantined"
@@ -21,9 +21,14 @@ class Visibility(StrEnum):
 class SkillRecord:
     """A published skill.
 
-    What describes it (name to verdict) is copied from its latest version. ``publisher`` is the owner's identity,
-    ``host/owner`` in lower case; ``publisher_handle`` is the short name in addresses. Times are ISO texts in UTC.
-    ``latest_version`` is empty where every version is withdrawn.
+    ``name``, ``display_name``, ``description``, ``license``, ``compatibility``, ``tags``, ``commit_sha``,
+    ``content_hash``, ``verdict``, ``verdict_summary``, ``capabilities`` and ``submission_id`` are copied from the
+    version ``latest_version``, which is empty where every version is withdrawn.
+
+    ``publisher`` is the owner's identity, ``host/owner`` in lower case, and ``publisher_handle`` the short name in
+    URLs. ``repo_url`` is the URL of the repository, ``skill_path`` the skill's folder in it, and ``identity`` a hash
+    of both. ``visibility`` is one of ``Visibility``, with the operator's ``visibility_reason``. ``published_at`` and
+    ``updated_at`` are ISO texts in UTC.
     """
 
     slug: str
@@ -51,7 +56,7 @@ class SkillRecord:
     updated_at: str = ""
 
     def to_value(self) -> dict[str, Any]:
-        """Return the value of the entry: camel case, lists for tuples."""
+        """Return the value of the entry: names in camel case, tuples as lists."""
         value: dict[str, Any] = {}
         for attribute, name in _NAMES.items():
             held = getattr(self, attribute)
@@ -60,7 +65,7 @@ class SkillRecord:
 
     @classmethod
     def from_value(cls, value: Any) -> SkillRecord:
-        """Return the record of a value; raise ``MalformedRecord`` where it is none."""
+        """Return the record in a decoded value; raise ``MalformedRecord`` where the value is no skill."""
         if not isinstance(value, dict):
             raise MalformedRecord("The value is not an object.")
         found: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""The pages of the marketplace, and below them its API."""
+"""The URLs of the marketplace: its API and its pages."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from marketplace.pages import views
 
 app_name = "marketplace"
 urlpatterns: list[URLPattern | URLResolver] = [
-    # Before the pages, so that no page takes an address that clients ask for.
+    # Before the pages, so that no page shadows a URL of the API.
     path("", include("marketplace.api.urls")),
     path("", views.home, name="home"),
     path("skills", views.skills, name="skills"),

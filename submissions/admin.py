@@ -84,7 +84,7 @@ class SubmissionAdmin(OperationsAdmin):
         return target.skill_name or target.submission_id
 
     def run_on(self, operation: Operation, target: SubmissionEntry, *, actor: str, reason: str) -> None:
-        """Run an operation on one submission."""
+        """Run an operation on one submission; ``actor`` and ``reason`` go into its history."""
         operation.run(require_worker_env(), target.submission_id, actor=actor, reason=reason)
 
     @admin.display(description="skill", ordering="skill_name")

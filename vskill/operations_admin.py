@@ -67,7 +67,7 @@ class OperationsAdmin(ReadOnlyAdmin):
         raise NotImplementedError
 
     def run_on(self, operation: Any, target: Any, *, actor: str, reason: str) -> None:
-        """Run ``operation`` on one target.
+        """Run ``operation`` on one target; ``actor`` and ``reason`` are for its history.
 
         A ``VskillError`` or ``DatabaseError`` becomes a message, and the next target follows.
         """

@@ -1,4 +1,7 @@
-"""Archives that are byte for byte the same every time: sorted, fixed times, two modes, no links, SKILL.md on top."""
+"""Reproducible archives: the same files always give the same bytes.
+
+Members are sorted and have fixed times, one of two modes and no links, and SKILL.md lies at the root.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from typing import Final
 
 from marketplace.errors import ArchiveError
 
-# The first moment that a zip can hold; a tar's zero is as good.
+# The earliest time that a zip can hold.
 _ZIP_TIME: Final = (1980, 1, 1, 0, 0, 0)
 _REGULAR: Final = 0o100000
 _UNIX: Final = 3
@@ -22,7 +25,7 @@ MANIFEST_NAME: Final = "SKILL.md"
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A file to be archived; its path is relative, with slashes."""
+    """A file to be archived; ``path`` is relative to the root of the archive, with slashes."""
 
     path: str
     content: bytes
@@ -30,7 +33,7 @@ class Member:
 
     @property
     def mode(self) -> int:
-        """Return the permission bits: readable by all, writable by the owner, perhaps executable."""
+        """Return the permission bits: 0755 for executables, 0644 for other files."""
         return 0o755 if self.executable else 0o644
 
 
@@ -43,7 +46,7 @@ class Archive:
 
 
 def check_path(path: str) -> str:
-    """Return ``path``; raise ``ArchiveError`` for one that leads out of the folder or is read in two ways."""
+    """Return ``path``; raise ``ArchiveError`` for one that leaves the folder, is ambiguous or not printable."""
     parts = path.split("/")
     if not path or any(part in ("", ".", "..") for part in parts) or "\\" in path:
         raise ArchiveError(f"{path!r} is not a path inside the skill. Rename the file.")
@@ -67,7 +70,7 @@ def _archive(content: bytes) -> Archive:
 
 
 def build_zip(members: Iterable[Member]) -> Archive:
-    """Return the zip of some files."""
+    """Return the zip archive of some files; raise ``ArchiveError`` for bad or equal paths and without SKILL.md."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for member in _sorted(members):
@@ -80,9 +83,12 @@ def build_zip(members: Iterable[Member]) -> Archive:
 
 
 def build_tar_gz(members: Iterable[Member]) -> Archive:
-    """Return the gzipped ustar of some files; raise ``ArchiveError`` for a path that ustar cannot hold."""
+    """Return the gzipped ustar archive of some files.
+
+    Raises ``ArchiveError`` as ``build_zip`` does, and for a path that ustar cannot hold.
+    """
     out = io.BytesIO()
-    # ustar, because clients of the field read neither pax nor GNU names.
+    # ustar, because existing clients read neither pax headers nor GNU long names.
     with tarfile.open(fileobj=out, mode="w", format=tarfile.USTAR_FORMAT, encoding="utf-8") as archive:
         for member in _sorted(members):
             info = tarfile.TarInfo(member.path)
@@ -98,7 +104,7 @@ def build_tar_gz(members: Iterable[Member]) -> Archive:
 
 
 def read_member(content: bytes, path: str) -> bytes:
-    """Return one file of a zip that ``build_zip`` made; raise ``ArchiveError`` where it has none of that path."""
+    """Return the bytes of one file of a zip from ``build_zip``; raise ``ArchiveError`` where there is no such file."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         try:
             return archive.read(path)

@@ -1,4 +1,4 @@
-"""What changed between two versions: by their manifests, and line by line where both are texts of a readable size."""
+"""What changed between two versions: by manifest, and line by line for text files that are not too large."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from marketplace.models import SkillVersion
 
-# The comparison's time grows with the square of the lines on hostile input.
+# On hostile input, difflib takes time quadratic in the number of lines.
 MAX_LINES: Final = 2000
 MAX_BYTES: Final = 200_000
 MAX_FILES_COMPARED: Final = 50
@@ -19,7 +19,11 @@ ReadFile = Callable[[SkillVersion, str], bytes]
 
 @dataclass(frozen=True)
 class FileChange:
-    """One file that differs: ``status`` is added, removed or modified; ``patch`` is empty without a comparison."""
+    """One file that differs.
+
+    ``status`` is ``added``, ``removed`` or ``modified``. ``patch`` is the unified diff without its header, and
+    ``additions`` and ``deletions`` count its lines; it is empty for binary and large files.
+    """
 
     path: str
     status: str
@@ -29,7 +33,11 @@ class FileChange:
 
 
 def compare(before: SkillVersion, after: SkillVersion, read_file: ReadFile) -> list[FileChange]:
-    """Return what changed from one version to another, sorted by path; ``read_file`` reads a file of one of the two."""
+    """Return the files that differ between two versions, sorted by path.
+
+    ``read_file`` returns the bytes of a file of either version. Only the first ``MAX_FILES_COMPARED`` files are
+    compared line by line.
+    """
     old, new = _digests(before), _digests(after)
     changed = [path for path in sorted(old.keys() | new.keys()) if old.get(path) != new.get(path)]
     return [

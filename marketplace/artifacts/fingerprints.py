@@ -1,4 +1,4 @@
-"""Hashes over a whole skill: the content hash, and the fingerprint by which clawhub knows a version again."""
+"""The fingerprint by which clawhub recognises a version."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ def _collation_key(path: str) -> tuple[list[int], list[bool]]:
 
 
 def fingerprint(files: Iterable[tuple[str, str]]) -> str:
-    """Return clawhub's fingerprint of (path, SHA-256) pairs.
+    """Return clawhub's fingerprint (hex) of a skill's files, given as pairs of path and SHA-256 (hex).
 
-    It is the SHA-256 of ``path:sha256`` lines in ICU order; paths with a dot segment are left out.
+    It is the SHA-256 of the lines ``path:sha256``, sorted in ICU's root collation. Files with a name or folder that
+    starts with a dot are left out.
     """
     shown = [(path, digest) for path, digest in files if not any(part.startswith(".") for part in path.split("/"))]
     shown.sort(key=lambda file: _collation_key(file[0]))

@@ -1,4 +1,4 @@
-"""Read the files of a publication from disk, and refuse any that is not what was verified."""
+"""Read the files of a publication from disk, and refuse files that are not the ones that were verified."""
 
 from __future__ import annotations
 
@@ -14,17 +14,28 @@ from marketplace.artifacts.archives import Member, check_path
 from marketplace.errors import ArchiveError, PublicationMismatch
 
 
-class ManifestLine(Protocol):
-    """What is expected of one file."""
+class ExpectedFile(Protocol):
+    """What a file on disk is compared with."""
 
     @property
-    def path(self) -> str: ...
+    def path(self) -> str:
+        """Return the path relative to the root of the skill, with slashes."""
+        ...
+
     @property
-    def size(self) -> int: ...
+    def size(self) -> int:
+        """Return the size in bytes."""
+        ...
+
     @property
-    def sha256(self) -> str: ...
+    def sha256(self) -> str:
+        """Return the SHA-256 in hex."""
+        ...
+
     @property
-    def executable(self) -> bool: ...
+    def executable(self) -> bool:
+        """Return whether the file is executable; it is taken over and not compared."""
+        ...
 
 
 @contextmanager
@@ -37,11 +48,11 @@ def _opened(path: str | Path, flags: int, folder: int | None = None) -> Iterator
 
 
 def _read_below(folder: int, parts: list[str], limit: int) -> bytes:
-    # One component at a time, because O_NOFOLLOW looks at the last one only.
+    # One component at a time, because O_NOFOLLOW applies only to the last one.
     if len(parts) > 1:
         with _opened(parts[0], os.O_RDONLY | os.O_DIRECTORY, folder) as inner:
             return _read_below(inner, parts[1:], limit)
-    # O_NONBLOCK, because opening a pipe would wait for its writer.
+    # O_NONBLOCK, because opening a named pipe would wait for its writer.
     with _opened(parts[0], os.O_RDONLY | os.O_NONBLOCK, folder) as descriptor:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise OSError("not a regular file")
@@ -49,10 +60,10 @@ def _read_below(folder: int, parts: list[str], limit: int) -> bytes:
             return stream.read(limit)
 
 
-def read_members(root: Path, files: Iterable[ManifestLine]) -> list[Member]:
-    """Return the files below ``root`` that a manifest names, following no link.
+def read_members(root: Path, files: Iterable[ExpectedFile]) -> list[Member]:
+    """Return the files of a manifest, read below ``root`` without following links.
 
-    Raises ``PublicationMismatch`` for one that is absent, is no regular file, or has another size or SHA-256.
+    Raises ``PublicationMismatch`` for a file that is missing, not regular, or of another size or SHA-256.
     """
     members = []
     with _opened(root.resolve(), os.O_RDONLY | os.O_DIRECTORY) as folder:

@@ -1,3 +1,3 @@
-"""The pages that visitors read."""
+"""The pages for visitors."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the page about the API says: the addresses that programs use, with what each answers."""
+"""The content of the page about the API: the URLs for programs, and what each returns."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 
 @dataclass(frozen=True)
 class Call:
-    """One request and what it is answered with."""
+    """One request and a sentence about its response."""
 
     request: str
     answer: str
@@ -16,7 +16,7 @@ class Call:
 
 @dataclass(frozen=True)
 class CallGroup:
-    """Calls that belong together."""
+    """Calls that belong together, with a title and a sentence (``about``, possibly empty) for all of them."""
 
     title: str
     about: str
@@ -65,7 +65,7 @@ GROUPS: Final = (
 
 
 def examples(base: str) -> list[dict[str, str]]:
-    """Return commands to try against the registry at ``base``."""
+    """Return shell commands to try against the registry with the base URL ``base``."""
     submission = """-H 'Content-Type: application/json' -d '{"repoUrl": "https://github.com/owner/repository"}'"""
     return [
         {"identifier": "try-list", "command": f"curl -s '{base}/api/v1/skills?limit=5'"},

@@ -1,4 +1,4 @@
-"""Show one file of a published version: as text, with every character that could deceive an eye spelled out."""
+"""Show one file of a published version as text, with deceptive characters escaped."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from vskill.environments import WorkerEnv
 LARGEST_SHOWN: Final = 1_000_000
 MOST_LINES: Final = 5_000
 LONGEST_LINE: Final = 2_000
-_DECEIVING: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+_DECEPTIVE: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 
 def file_context(env: WorkerEnv, found: Found, path: str) -> dict[str, Any] | None:
-    """Return what the page of one file shows, or ``None`` where the version has no such file."""
+    """Return the template context of the page of one file, or ``None`` where the version has no such file."""
     listed = found.version.file(path)
     if listed is None:
         return None
@@ -53,7 +53,7 @@ def file_context(env: WorkerEnv, found: Found, path: str) -> dict[str, Any] | No
 
 
 def as_text(content: bytes) -> str | None:
-    """Return the text that some bytes are, without a byte-order mark, or ``None`` where they are none."""
+    """Return the content as text, without a byte-order mark and with LF line ends, or ``None`` if it is binary."""
     if b"\0" in content:
         return None
     try:
@@ -63,10 +63,10 @@ def as_text(content: bytes) -> str | None:
 
 
 def revealed(line: str) -> str:
-    r"""Return a line with invisible and direction-changing characters as ``\u{...}``, cut where it is endless."""
+    r"""Return a line with invisible and bidirectional characters as ``\u{...}``, cut after ``LONGEST_LINE``."""
     shown = "".join(
         f"\\u{{{ord(character):x}}}"
-        if character != "\t" and unicodedata.category(character) in _DECEIVING
+        if character != "\t" and unicodedata.category(character) in _DECEPTIVE
         else character
         for character in line[:LONGEST_LINE]
     )

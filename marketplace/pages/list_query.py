@@ -1,4 +1,4 @@
-"""What the address of the list of skills says, and the addresses that its filters, orders and pages lead to."""
+"""The query string of the list of skills, and the links to its filters, sort orders and pages."""
 
 from __future__ import annotations
 
@@ -24,10 +24,13 @@ FACETS: Final[dict[str, str]] = {"verdict": "Verdict", "capability": "Asks for",
 
 @dataclass(frozen=True)
 class ListQuery:
-    """One list of skills: what is looked for, filtered, ordered, shown, and where in it one stands.
+    """The state of the list of skills: search words, filters, sort order, view and cursor.
 
-    The address holds exactly what differs from the plain list, so that it can be shared; words that no control of the
-    page could have written are left out instead of refused, because old addresses must keep working.
+    ``q`` are the search words; ``verdict``, ``capability`` and ``publisher`` are the chosen facet values; ``sort`` is a
+    key of ``SORTS`` or empty for the default, ``view`` a key of ``VIEWS``, and ``cursor`` continues the list.
+
+    A link holds only what differs from the default list, so links are short enough to share. Unknown values in a query
+    string are ignored and not refused, because old links must keep working.
     """
 
     q: str = ""
@@ -40,10 +43,10 @@ class ListQuery:
 
     @classmethod
     def read(cls, given: Mapping[str, Any]) -> ListQuery:
-        """Read the parameters of a request."""
+        """Return the list that the query parameters of a request describe; unknown and overlong values are dropped."""
 
         def text(name: str, longest: int) -> str:
-            # NUL cannot be stored in PostgreSQL, so no skill matches it; sent along it would be an error there.
+            # PostgreSQL cannot store NUL, so no skill matches it, and raises an error for it in a query.
             return str(given.get(name, "")).replace("\0", "").strip()[:longest]
 
         sort, view = text("sort", 20), text("view", 20)
@@ -60,45 +63,45 @@ class ListQuery:
 
     @property
     def order(self) -> str:
-        """Return the order that applies: the best match first where something is looked for, else the newest."""
+        """Return the sort order that applies: by default relevance for a search, and newest otherwise."""
         return self.sort or ("relevance" if self.q else "newest")
 
     @property
     def filters(self) -> dict[str, str]:
-        """Return the facets that a value was chosen of."""
+        """Return the chosen value of each facet that has one."""
         return {name: value for name in FACETS if (value := getattr(self, name))}
 
     def change(self, **changes: str) -> ListQuery:
-        """Return the list with changes, from its start: a cursor belongs to the list that it was made for."""
+        """Return the list with other parameters, from its first page, because a cursor belongs to one list."""
         return replace(self, **{"cursor": "", **changes})
 
     def parameters(self) -> dict[str, str]:
-        """Return what differs from the plain list."""
-        plain = ListQuery()
+        """Return the parameters that differ from the default list."""
+        default = ListQuery()
         names = (one.name for one in fields(self))
-        return {name: getattr(self, name) for name in names if getattr(self, name) != getattr(plain, name)}
+        return {name: getattr(self, name) for name in names if getattr(self, name) != getattr(default, name)}
 
     def href(self, **changes: str) -> str:
-        """Return the address of this list with changes; see ``change``."""
+        """Return the link to this list with other parameters; see ``change``."""
         changed = self.change(**changes) if changes else self
         parameters = urlencode(changed.parameters())
         return f"?{parameters}" if parameters else "?"
 
     def unfiltered(self) -> str:
-        """Return the address of the same search without any filter."""
+        """Return the link to the same search without filters."""
         return self.href(**dict.fromkeys(FACETS, ""))
 
     def kept(self) -> list[tuple[str, str]]:
-        """Return the parameters that a new search keeps: the filters, the order and the view."""
+        """Return the parameters that a new search keeps: filters, sort order and view."""
         return [(name, value) for name, value in self.change(q="").parameters().items() if name != "q"]
 
     def sort_links(self) -> list[dict[str, Any]]:
-        """Return the orders that make sense for this list, with their addresses."""
+        """Return the sort orders that apply to this list, with their links."""
         names = [name for name in SORTS if self.q or name != "relevance"]
         return [{"label": SORTS[n], "href": self.href(sort=n), "active": n == self.order} for n in names]
 
     def view_links(self) -> list[dict[str, Any]]:
-        """Return the two ways to show the list; changing between them keeps one's place in it."""
+        """Return the views of the list with their links, which stay on the same page of the list."""
         return [
             {"label": label, "href": replace(self, view=name).href(), "active": name == self.view}
             for name, label in VIEWS.items()

@@ -1,4 +1,4 @@
-"""What the home page, the list and a publisher's page show, read in one go on a database thread."""
+"""Template contexts of the home page, the list and the pages of publishers, read on a database thread."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ NEWEST: Final = 6
 
 
 def capabilities_of(row: SkillEntry) -> tuple[str, ...] | None:
-    """Return what a skill asks for; ``None``, shown as not recorded, where its value cannot be read."""
+    """Return the capabilities of a skill, or ``None`` (shown as not recorded) where its value is damaged."""
     try:
         return row.capabilities
     except (MalformedRecord, ValueError):
-        # The columns beside it are still true, and verify_store reports the value: one bad row must not hide a list.
+        # The columns are still right, verify_store reports the value, and one bad row must not break a list.
         return None
 
 
 def card(row: SkillEntry) -> dict[str, Any]:
-    """Return what a list shows of one skill."""
+    """Return what a list shows about one skill."""
     return {
         "href": skill_href(row.slug),
         "name": row.display_name or row.name,
@@ -44,7 +44,7 @@ def card(row: SkillEntry) -> dict[str, Any]:
 
 
 def home_context(env: WorkerEnv) -> dict[str, Any]:
-    """Return the numbers of the registry, counted now, and its newest skills."""
+    """Return the context of the home page: the figures of the registry, counted now, and its newest skills."""
     skills = listed_skills(SkillEntry.objects.using(env.database).filter(namespace=env.name))
     versions = fetchable_versions(SkillVersion.objects.using(env.database).filter(namespace=env.name))
     return {
@@ -60,7 +60,7 @@ def home_context(env: WorkerEnv) -> dict[str, Any]:
 
 
 def list_context(env: WorkerEnv, query: ListQuery) -> dict[str, Any]:
-    """Return the page of the list that ``query`` describes; raise ``InvalidListing`` for a cursor of another list."""
+    """Return the context of the list that ``query`` describes; raise ``InvalidListing`` for another list's cursor."""
     filters = SkillFilters(query=query.q, **query.filters)
     page = list_skills(env, filters, sort=query.order, limit=PAGE_SIZE, cursor=query.cursor or None, count=True)
     return {
@@ -82,7 +82,10 @@ def list_context(env: WorkerEnv, query: ListQuery) -> dict[str, Any]:
 
 
 def publisher_context(env: WorkerEnv, handle: str, cursor: str) -> dict[str, Any] | None:
-    """Return one page of what a publisher has published, or ``None`` where that is nothing."""
+    """Return the context of one page of a publisher's skills, or ``None`` where there are none.
+
+    ``cursor`` is empty for the first page. Raises ``InvalidListing`` for another list's cursor.
+    """
     filters = SkillFilters(publisher=handle)
     page = list_skills(env, filters, sort="updated", limit=PAGE_SIZE, cursor=cursor or None, count=True)
     if not page.total:
@@ -106,7 +109,7 @@ def _facets(query: ListQuery, counts: dict[str, list[tuple[str, int]]]) -> list[
         chosen = query.filters.get(name, "")
         known: dict[str, int | None] = dict(counts[name])
         if chosen:
-            # A chosen value stays in sight, so that it can be taken back, though it is rare or gone.
+            # The chosen value is always an option, even if rare or gone, because that is how it is deselected.
             known.setdefault(chosen, None)
         options = []
         for value, count in known.items():

@@ -1,7 +1,7 @@
-"""SKILL.md as HTML: Markdown without HTML of its author's, through an allow list, with limits on what it may cost.
+"""Render SKILL.md as HTML: Markdown without embedded HTML, sanitised with an allow list, at a bounded cost.
 
-The text is hostile. No HTML of its own, no image from anywhere, no address but http, https, mailto and files of the
-same version. A paragraph that hides characters shows them.
+The text is hostile. It gets no HTML of its own, no images, and no links but http, https, mailto and files of the same
+version. Hidden characters are shown.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from markdown_it.token import Token
 
 from vskill.hidden_characters import reveal_hidden
 
-# What is beyond it is left out with a note; the parser's time grows faster than the text on hostile input.
+# Text beyond it is left out with a note, because on hostile input parsing takes more than linear time.
 MAX_CHARACTERS: Final = 64 * 1024
-# A row of a table repeats all of its columns, however short the line is.
+# Every row of a table gets all columns in the HTML, however short its line is.
 MAX_COLUMNS: Final = 60
-# One long address may be referred to from thousands of places, and each repeats it in the page.
+# Thousands of reference links can share one long URL, and each repeats it in the HTML.
 MAX_HREF: Final = 2000
 MAX_HREFS_TOGETHER: Final = 200_000
 _IMAGE_ADDRESS_SHOWN: Final = 120
@@ -59,15 +59,15 @@ FileHref = Callable[[str], str]
 
 
 def strip_front_matter(text: str) -> str:
-    """Return a SKILL.md without its front matter."""
+    """Return the text of a SKILL.md without its front matter."""
     return _FRONT_MATTER.sub("", text, count=1)
 
 
 def render_skill_md(text: str, file_href: FileHref | None = None) -> SafeString:
-    """Return the body of a SKILL.md as HTML that is safe to show.
+    """Return the body of a SKILL.md as safe HTML.
 
-    ``file_href`` returns the address of a file of the same version by its path, or an empty text where there is none;
-    without it, relative links are shown as their text. Headings begin at the third level.
+    ``file_href`` returns the link to a file of the same version by its path, or an empty string where there is no such
+    file. Without it, relative links become plain text. Headings start at level three.
     """
     body = strip_front_matter(text[: 2 * MAX_CHARACTERS])
     shown = body[:MAX_CHARACTERS].replace("\0", "\N{REPLACEMENT CHARACTER}")
@@ -93,7 +93,7 @@ def render_skill_md(text: str, file_href: FileHref | None = None) -> SafeString:
 
 
 class _Rewriter:
-    """Change the links, images and headings of a parsed text in place."""
+    """Rewrites the links, images and headings of a parsed text in place."""
 
     def __init__(self, file_href: FileHref | None) -> None:
         self._file_href = file_href

@@ -1,4 +1,4 @@
-"""What the pages of one skill show: its version, files, scan, versions and the lines that install it."""
+"""What the pages of one skill show: its version, files, scan, versions and install commands."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ _OUTCOMES: Final = {
 
 @dataclass(frozen=True)
 class Found:
-    """A skill that is shown and the version that was asked for."""
+    """A visible skill, and the version of it that is shown."""
 
     skill: SkillEntry
     version: SkillVersion
 
     @property
     def exact(self) -> str:
-        """Return the query that keeps an address at this version; empty for the latest."""
+        """Return the query string that pins a link to this version; empty for the latest."""
         latest = self.version.version == self.skill.latest_version
         return "" if latest else f"?{urlencode({'version': self.version.version})}"
 
 
 def find(env: WorkerEnv, slug: str, version: str = "") -> Found | None:
-    """Return the skill that ``slug`` names, now or formerly, at a version (by default the latest), or ``None``.
+    """Return the skill that has or had ``slug`` with a version (by default the latest), or ``None``.
 
-    A skill whose versions are all yanked is shown at the newest of them, with its warning.
+    A skill whose versions are all yanked is shown with the newest one and its warning.
     """
     skill = find_skill_sync(env, slug)
     if skill is None:
@@ -58,7 +58,7 @@ def find(env: WorkerEnv, slug: str, version: str = "") -> Found | None:
 
 
 def head(found: Found) -> dict[str, Any]:
-    """Return what the top of each page of a skill shows."""
+    """Return the context of the head that all pages of a skill share."""
     skill, version = found.skill, found.version
     web = urlsplit(skill.repo_url).scheme in {"http", "https"}
     return {
@@ -70,7 +70,7 @@ def head(found: Found) -> dict[str, Any]:
             "publisher_href": publisher_href(skill.publisher_handle),
             "description": version.description,
             "repo_url": skill.repo_url,
-            # Only an address that a browser opens on the web becomes a link: file: and others stay text.
+            # Only http and https become links; file: and other schemes stay text.
             "repo_href": skill.repo_url if web else "",
             "path": skill.skill_path,
             "downloads": skill.downloads,
@@ -103,7 +103,7 @@ def head(found: Found) -> dict[str, Any]:
 
 
 def scan(found: Found) -> dict[str, Any]:
-    """Return the engines that ran and what they found, as it was copied into the version when it was published."""
+    """Return the engines that ran and their findings, as they were copied into the version on publication."""
     findings: list[dict[str, Any]] = list(found.version.findings)
     counts = Counter(str(finding.get("engine", "")) for finding in findings)
     engines = [
@@ -119,7 +119,7 @@ def scan(found: Found) -> dict[str, Any]:
 
 
 def files(found: Found) -> list[dict[str, Any]]:
-    """Return the files with a mark each: how many findings, or ``None`` for one that no engine has read."""
+    """Return the files, each with its number of findings, or ``None`` for a file that no engine read."""
     findings: list[dict[str, Any]] = list(found.version.findings)
     unread = {finding.get("file") for finding in findings if finding.get("kind") == "coverage"}
     counts = Counter(finding.get("file") for finding in findings if finding.get("kind") != "coverage")
@@ -138,9 +138,9 @@ def files(found: Found) -> list[dict[str, Any]]:
 
 
 def readme(found: Found) -> SafeString:
-    """Return SKILL.md as HTML that is safe to show.
+    """Return SKILL.md as safe HTML.
 
-    Hostile text takes seconds of a reader's thread, and a version never changes: each is rendered once a process.
+    It is cached in the process, because hostile text occupies a reader thread for seconds and a version never changes.
     """
     paths = frozenset(file["path"] for file in found.version.manifest)
     return _rendered(found.version.skill_md, paths, found.skill.slug, found.exact)
@@ -152,7 +152,7 @@ def _rendered(text: str, paths: frozenset[str], slug: str, exact: str) -> SafeSt
 
 
 def versions(env: WorkerEnv, found: Found) -> list[dict[str, Any]]:
-    """Return the newest versions with their marks; one in quarantine is named and leads nowhere."""
+    """Return the newest versions with their state, at most ``MOST_VERSIONS``; quarantined ones have no link."""
     rows = SkillVersion.objects.using(env.database).filter(namespace=env.name, skill=found.skill)
     rows = rows.defer("skill_md", "findings", "manifest", "metadata", "engines").order_by("-ordinal")
     shown = []
@@ -177,7 +177,7 @@ def versions(env: WorkerEnv, found: Found) -> list[dict[str, Any]]:
 
 
 def install_lines(found: Found, base: str) -> list[dict[str, str]]:
-    """Return how each client installs this version from the registry at ``base``."""
+    """Return the command with which each client installs this version from the registry with the base URL ``base``."""
     slug, version = found.skill.slug, found.version
     url = f"{base}{download_path(found, 'zip')}"
     archive = f"{slug}.zip"
@@ -206,12 +206,12 @@ def install_lines(found: Found, base: str) -> list[dict[str, str]]:
 
 
 def download_path(found: Found, kind: str) -> str:
-    """Return the address of the archive of exactly this version; ``kind`` is ``zip`` or ``tar.gz``."""
+    """Return the path of the archive of exactly this version; ``kind`` is ``zip`` or ``tar.gz``."""
     return skill_href(found.skill.slug, f"download/{found.version.version}.{kind}")
 
 
 def raw_path(found: Found, path: str) -> str:
-    """Return the address of one file's bytes in exactly this version."""
+    """Return the path of a file's bytes in exactly this version."""
     query = urlencode({"path": path, "version": found.version.version})
     return f"/api/v1/skills/{found.skill.slug}/file?{query}"
 

@@ -1,4 +1,4 @@
-"""The pages of the marketplace: home, list, skill, file, scan, publisher, and what verdicts mean."""
+"""The pages of the marketplace: home, list, skill, file, scan, publisher, verification and API."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NO_VERSION = "This skill has no such version, or that version was withdrawn for 
 
 @require_safe
 async def home(request: HttpRequest) -> HttpResponse:
-    """Show the numbers of the registry, its newest skills and how a skill gets here."""
+    """Show the figures of the registry, its newest skills and how a skill gets published."""
     env = require_worker_env()
     context = await readers.run(home_context, env)
     client_line = f"export CLAWHUB_REGISTRY={public_base(request, env)}"
@@ -36,7 +36,7 @@ async def home(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 async def skills(request: HttpRequest) -> HttpResponse:
-    """Show one page of the list that the address describes."""
+    """Show one page of the list that the query string describes."""
     query = ListQuery.read(request.GET)
     try:
         context = await readers.run(list_context, require_worker_env(), query)
@@ -47,7 +47,7 @@ async def skills(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 async def publisher(request: HttpRequest, handle: str) -> HttpResponse:
-    """Show what one publisher has published."""
+    """Show the skills of one publisher."""
     cursor = ListQuery.read(request.GET).cursor
     try:
         context = await readers.run(publisher_context, require_worker_env(), handle, cursor)
@@ -60,7 +60,7 @@ async def publisher(request: HttpRequest, handle: str) -> HttpResponse:
 
 @require_safe
 async def skill(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show a skill: verdict, what it asks for, how to install it, its text, files, scan, versions and provenance."""
+    """Show a skill: verdict, capabilities, install commands, text, files, scan, versions and provenance."""
     env = require_worker_env()
     base = public_base(request, env)
 
@@ -79,7 +79,7 @@ async def skill(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_safe
 async def scan(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show every finding of a version, and which engines looked."""
+    """Show all findings of a version, and the engines that ran."""
 
     def page(found: skill_page.Found) -> dict[str, Any]:
         return {**skill_page.head(found), **skill_page.scan(found)}
@@ -89,7 +89,7 @@ async def scan(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_safe
 async def file(request: HttpRequest, slug: str, path: str) -> HttpResponse:
-    """Show one file of a version with its lines numbered."""
+    """Show one file of a version with line numbers."""
     env = require_worker_env()
 
     def page(found: skill_page.Found) -> dict[str, Any]:
@@ -104,28 +104,28 @@ async def file(request: HttpRequest, slug: str, path: str) -> HttpResponse:
 
 @require_safe
 async def verification(request: HttpRequest) -> HttpResponse:
-    """Say what each verdict and each capability means."""
+    """Explain each verdict and each capability."""
     context = {"verdicts": VERDICTS.items(), "capabilities": CAPABILITIES.items()}
     return render(request, "marketplace/verification.html", context)
 
 
 @require_safe
 async def api(request: HttpRequest) -> HttpResponse:
-    """Say how programs read, fetch and submit."""
+    """Explain how programs read, fetch and submit."""
     context = {"groups": GROUPS, "examples": examples(public_base(request, require_worker_env()))}
     return render(request, "marketplace/api.html", context)
 
 
 @require_safe
 async def favicon(request: HttpRequest) -> HttpResponse:
-    """Lead browsers that look for the old address of a site's icon to ours."""
+    """Redirect browsers from the traditional path of the icon to ours."""
     return HttpResponsePermanentRedirect(static("vskill/favicon.svg"))
 
 
 async def _page_of_skill(
     request: HttpRequest, slug: str, below: str, template: str, page: Callable[[skill_page.Found], dict[str, Any]]
 ) -> HttpResponse:
-    """Render a page of one skill; a former name redirects for good to the same page under the present one."""
+    """Render a page of one skill; a former slug redirects permanently to the same page under the present one."""
     env = require_worker_env()
     version = request.GET.get("version", "").replace("\0", "")[:64]
 

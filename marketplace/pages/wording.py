@@ -1,6 +1,6 @@
-"""The words, icon and tone of each verdict, severity and capability: one table that every page reads.
+"""The words, icon and tone of each verdict, severity and capability, for all pages.
 
-"Nothing found" is never worded as safe: engines know patterns, and no pattern is not a promise.
+"Nothing found" is never called safe: engines know patterns, and the absence of a pattern is no promise.
 """
 
 from __future__ import annotations
@@ -11,7 +11,10 @@ from typing import Final
 
 @dataclass(frozen=True)
 class Words:
-    """How one machine word is shown: ``label`` in a badge, ``sentence`` where there is room."""
+    """How a verdict, severity or capability is shown: ``label`` in a badge, ``sentence`` where there is room.
+
+    ``icon`` is the name of an icon, and ``tone`` the colour: ``good``, ``note``, ``hold``, ``bad`` or ``idle``.
+    """
 
     label: str
     sentence: str
@@ -60,14 +63,14 @@ VERDICTS: Final[dict[str, Words]] = {
         "alert",
     ),
 }
-# "Notes" with no finding at all: what was noted is the power that it asks for.
-NOTED_FOR_ITS_POWER: Final = Words(
+# The verdict "notes" without findings: the note is about the capabilities.
+NOTES_WITHOUT_FINDINGS: Final = Words(
     "Checked, with notes",
     "No known pattern was recognised. It is marked for what it asks for: read that before you install it.",
     "info",
     "note",
 )
-# What stands here although the checks would have held it has been let through by a person, with its findings.
+# Verdicts that hold a skill. A published skill has one only where an operator approved it, with its findings.
 APPROVED: Final[dict[str, Words]] = {
     **dict.fromkeys(
         ("held", "held_high"),
@@ -95,7 +98,7 @@ SEVERITIES: Final[dict[str, Words]] = {
     "info": Words("Info", "", "info"),
 }
 
-# The names are those of the engines; each is shown whether it stands here or not.
+# Capabilities by the names that engines give them; others are shown by their own name.
 CAPABILITIES: Final[dict[str, Words]] = {
     "shell_execution": Words("Runs commands", "It runs commands of the system.", "terminal", "hold"),
     "dynamic_code_execution": Words("Runs code it builds", "It builds or loads code and runs it.", "code", "hold"),
@@ -113,32 +116,33 @@ CAPABILITIES: Final[dict[str, Words]] = {
 
 
 def verdict_words(verdict: str | None) -> Words:
-    """Return how a verdict is shown; one that is absent or unknown is shown as not recorded, never as good."""
+    """Return the words for a verdict; an absent or unknown one is shown as not recorded, never as good."""
     return VERDICTS.get((verdict or "").lower(), NO_VERDICT)
 
 
 def published_words(verdict: str | None) -> Words:
-    """Return how the verdict of something published is shown: what the checks held is there because a person let it."""
+    """Return the words for the verdict of a published version; one that the checks held was approved by an operator."""
     return APPROVED.get((verdict or "").lower()) or verdict_words(verdict)
 
 
 def version_words(verdict: str | None, *, found_anything: bool, summary: str = "") -> Words:
-    """Return how the verdict of a version is shown where its findings, if any, are on the same page.
+    """Return the words for a published version's verdict on a page that also shows its findings.
 
-    ``summary`` is the sentence that was stored with the verdict; where a person approved it, that one says why.
+    ``found_anything`` says whether there are findings. ``summary`` is the sentence that was stored with the verdict;
+    for an approved version it replaces ours, because it has the operator's reason.
     """
     words = published_words(verdict)
     if words in APPROVED.values() and summary:
         return replace(words, sentence=f"{summary.rstrip('.')}. Read the findings before you install it.")
-    return NOTED_FOR_ITS_POWER if words is VERDICTS["notes"] and not found_anything else words
+    return NOTES_WITHOUT_FINDINGS if words is VERDICTS["notes"] and not found_anything else words
 
 
 def severity_words(severity: str) -> Words:
-    """Return how a severity is shown; an unknown one keeps its own name."""
+    """Return the words for a severity; an unknown one keeps its own name."""
     return SEVERITIES.get(severity.lower()) or Words(severity.capitalize() or "Unrated", "", "question")
 
 
 def capability_words(capability: str) -> Words:
-    """Return how a capability is shown; an unknown one keeps its own name, so that nothing an engine saw is hidden."""
+    """Return the words for a capability; an unknown one keeps its own name, so nothing that an engine saw is hidden."""
     known = CAPABILITIES.get(capability.lower())
     return known or Words(capability.replace("_", " ").replace("-", " ").capitalize(), "", "dot")

@@ -91,7 +91,8 @@ def restore(env: WorkerEnv, slug: str, *, actor: str, reason: str) -> SkillRecor
 def rename_skill(env: WorkerEnv, slug: str, new_slug: str, *, actor: str, reason: str) -> SkillRecord:
     """Give a skill another slug and return its record; the old slug becomes an alias of the new one.
 
-    Raises ``SkillNotFound``, and ``SlugTaken`` where another skill has or had ``new_slug`` or where it is no slug.
+    ``actor`` and ``reason`` go into the history. Raises ``SkillNotFound``, and ``SlugTaken`` where another skill has
+    or had ``new_slug`` or where it is no slug.
     """
     if not is_slug(new_slug):
         raise SlugTaken(f"{new_slug!r} is no slug: lower-case letters, digits and single hyphens. Nothing was renamed.")

@@ -147,7 +147,7 @@ def ranked(skills: QuerySet[SkillEntry], query: str, namespace: str) -> QuerySet
         # A whole word counts twice as much as a prefix.
         weight = Case(When(token=term, then=F("weight") * 2), default=F("weight"), output_field=IntegerField())
         bests[f"best_{number}"] = Max(weight, filter=_range(term))
-    # A query of its own, because a join would read the row of every skill for the sake of one.
+    # A query of its own, because a join would read the row of every skill to find one.
     named = skills.filter(slug=base_slug(query[:200])).values_list("pk", flat=True).first()
     bonus = Max(Case(When(skill_id=named, then=Value(_SLUG_BONUS)), default=Value(0), output_field=IntegerField()))
     every_word = {f"{best}__isnull": False for best in bests}

@@ -28,10 +28,10 @@ def _cut(slug: str) -> str:
 
 
 def base_slug(name: str) -> str:
-    """Return the slug of a name: lower case, with one hyphen for each run of other characters than ASCII alphanumerics.
+    """Return the slug of a name: lower case, with every run of other characters replaced by one hyphen.
 
-    It is trimmed, and cut to ``MAX_SLUG_LENGTH``. A name without ASCII alphanumerics (in Chinese, for example) gives
-    ``skill-`` and a short hash of the name.
+    Only ASCII letters and digits are kept. The slug is trimmed, and cut to ``MAX_SLUG_LENGTH``. A name without such
+    characters (in Chinese, for example) gives ``skill-`` and a short hash of the name.
     """
     return _cut(_hyphenated(name) or f"skill-{_digest(name)}")
 

@@ -1,4 +1,4 @@
-"""Marks of the marketplace: verdicts, capabilities, findings and skill cards."""
+"""Template tags of the marketplace: badges of verdicts and severities, capabilities, findings."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ register = template.Library()
 
 @register.inclusion_tag("components/badge.html")
 def verdict_badge(verdict: str | None, label: str = "", large: bool = False, published: bool = False) -> dict[str, Any]:
-    """Show a verdict in words beside its icon; a verdict that this version does not know is shown as not recorded.
+    """Show a verdict in words with its icon; an unknown verdict is shown as not recorded.
 
-    ``published`` says that it is the verdict of something that stands in the marketplace.
+    ``label`` replaces the words, ``large`` selects the size, and ``published`` says that the verdict belongs to a
+    published version (see ``published_words``).
     """
     words = published_words(verdict) if published else verdict_words(verdict)
     return {"tone": words.tone, "icon": words.icon, "label": label or words.label, "large": large}
@@ -24,14 +25,14 @@ def verdict_badge(verdict: str | None, label: str = "", large: bool = False, pub
 
 @register.inclusion_tag("components/badge.html")
 def severity_badge(severity: str) -> dict[str, Any]:
-    """Show how grave a finding is."""
+    """Show the severity of a finding."""
     words = severity_words(severity)
     return {"tone": words.tone, "icon": words.icon, "label": words.label, "large": False}
 
 
 @register.inclusion_tag("marketplace/components/capabilities.html")
 def capability_chips(capabilities: Iterable[str] | None) -> dict[str, Any]:
-    """Show what a skill asks for, apart from its verdict; ``None`` means that nobody looked."""
+    """Show the capabilities of a skill, apart from its verdict; ``None`` means that no engine looked for them."""
     if capabilities is None:
         return {"known": False, "chips": ()}
     return {"known": True, "chips": [capability_words(name) for name in capabilities]}
@@ -41,22 +42,25 @@ def capability_chips(capabilities: Iterable[str] | None) -> dict[str, Any]:
 def findings_list(findings: Iterable[Any], file_base: str = "", query: str = "") -> dict[str, Any]:
     """Show findings: rule, severity, file and line, excerpt, why it matters, what to do.
 
-    Each is a finding or its stored JSON. Places of one rule are shown together, in the order in which they came.
-    ``file_base`` is the address below which the files can be opened (it ends in a slash), with ``query`` appended.
+    Each of ``findings`` is a finding or its stored JSON. Locations of one rule are shown together, in their order.
+    ``file_base`` is the URL below which files can be opened (with a trailing slash), and ``query`` is appended to it.
     """
     return {"findings": grouped(findings), "file_base": file_base, "query": query}
 
 
 def grouped(findings: Iterable[Any]) -> list[dict[str, Any]]:
-    """Return the findings with those that say the same of different places as one with several places."""
+    """Return the findings as dictionaries, with findings that differ only in their location merged into one.
+
+    Each has the keys of ``_SHARED`` and ``locations``, a list of ``file``, ``line`` and ``excerpt``.
+    """
     groups: dict[tuple[str, ...], dict[str, Any]] = {}
     for finding in findings:
         stored: Mapping[str, Any] = finding if isinstance(finding, Mapping) else finding.as_json()
-        said = {name: str(stored.get(name) or "") for name in _SAID}
-        group = groups.setdefault(tuple(said.values()), {**said, "places": []})
-        group["places"].append({name: stored.get(name) or "" for name in _PLACE})
+        shared = {name: str(stored.get(name) or "") for name in _SHARED}
+        group = groups.setdefault(tuple(shared.values()), {**shared, "locations": []})
+        group["locations"].append({name: stored.get(name) or "" for name in _LOCATION})
     return list(groups.values())
 
 
-_SAID: Final = ("severity", "ruleId", "title", "why", "advice", "engine")
-_PLACE: Final = ("file", "line", "excerpt")
+_SHARED: Final = ("severity", "ruleId", "title", "why", "advice", "engine")
+_LOCATION: Final = ("file", "line", "excerpt")

@@ -1,4 +1,4 @@
-"""Keep the block list from a shell."""
+"""Edit the block list from a shell."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Command(EnvironmentCommand):
     help = "Block repositories, owners (host/owner) or content hashes; what is blocked is not published."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Add the three actions with their arguments."""
+        """Add the actions ``add``, ``remove`` and ``list`` with their arguments."""
         super().add_arguments(parser)
         actions = parser.add_subparsers(dest="action", required=True)
         for action in ("add", "remove"):
@@ -34,7 +34,7 @@ class Command(EnvironmentCommand):
         listing.add_argument("--json", action="store_true", help="print one JSON object for each entry")
 
     async def work(self, env: WorkerEnv, options: Mapping[str, Any]) -> None:
-        """Do what was asked in one environment."""
+        """Run the action in one environment; raise ``CommandError`` for a value that cannot be blocked."""
         try:
             await sync_to_async(self._act)(env, options)
         except InvalidBlock as error:

@@ -1,4 +1,4 @@
-"""Bring every skill under the slug rule."""
+"""Bring the slugs of all skills under the slug rule."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from vskill.management.environment_command import EnvironmentCommand
 class Command(EnvironmentCommand):
     """Rename skills whose slug does not follow the rule; see ``migrate_skill_slugs``.
 
-    Exit codes: 0 done or nothing to do, 2 other writers changed some skills meanwhile, 3 some could not be read.
+    Exit codes: 0 for success, 2 where other writers changed some skills meanwhile, 3 where some could not be read.
     """
 
     help = "Rename skills whose slug does not follow the rule, leaving an alias for each. Twice is once."
@@ -31,7 +31,7 @@ class Command(EnvironmentCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON object for each environment")
 
     async def work(self, env: WorkerEnv, options: Mapping[str, Any]) -> SlugMigration:
-        """Migrate one environment and print what was done."""
+        """Migrate one environment, print what was done and return the report."""
         report = await sync_to_async(migrate_skill_slugs)(env, dry_run=options["dry_run"])
         if options["json"]:
             self.stdout.write(json.dumps({"environment": env.name, "dry_run": options["dry_run"], **asdict(report)}))
@@ -40,7 +40,7 @@ class Command(EnvironmentCommand):
         return report
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Migrate each selected environment, and end with the exit code of the worst."""
+        """Migrate each selected environment, and exit with the highest exit code among them."""
         with self.connections_given_back():
             reports = [self.run_in(env, options) for env in self.selected_environments(options)]
         if any(report.unreadable for report in reports):
