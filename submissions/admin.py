@@ -1,4 +1,4 @@
-"""The operators' view of submissions: everything is shown, and changed only by named operations."""
+"""The operators' view of submissions: everything is shown, and changes are made by named operations."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class StateFilter(ChoiceFilter):
 
 @admin.register(SubmissionEntry)
 class SubmissionAdmin(OperationsAdmin):
-    """Submissions: their state and age, why, and what an operator can do."""
+    """Submissions with their state, reason and age, and the operations on them."""
 
     list_display = ("skill", "state_label", "age", "verdict", "source")
     list_display_links = ("skill",)
@@ -89,18 +89,18 @@ class SubmissionAdmin(OperationsAdmin):
 
     @admin.display(description="skill", ordering="skill_name")
     def skill(self, entry: SubmissionEntry) -> str:
-        """Return what the skill is called."""
+        """Return the name of the skill, or the id of the submission."""
         return self.name_of(entry)
 
     @admin.display(description="state", ordering="state")
     def state_label(self, entry: SubmissionEntry) -> str:
-        """Return the state in words; an entry whose state nobody knows says so."""
+        """Return the state in words; an unknown state is shown as unreadable."""
         info = STATES.get(State(entry.state)) if entry.state in State.__members__ else None
         return info.label if info is not None else "unreadable"
 
     @admin.display(description="last move", ordering="state_at")
     def age(self, entry: SubmissionEntry) -> str:
-        """Return how long ago it moved, with a mark where it is stuck."""
+        """Return the time since the last transition, with a mark on a stuck submission."""
         if entry.state_at is None:
             return "unknown"
         stuck_at = timezone.now() - timedelta(seconds=settings.STUCK_THRESHOLD_SECONDS)
@@ -109,23 +109,23 @@ class SubmissionAdmin(OperationsAdmin):
 
     @admin.display(description="source", ordering="repo_url")
     def source(self, entry: SubmissionEntry) -> str:
-        """Return the repository and the folder in it."""
+        """Return the URL of the repository and the folder in it."""
         return f"{entry.repo_url} {entry.skill_path}".strip()
 
     @admin.display(description="reason")
     def reason(self, entry: SubmissionEntry) -> str:
-        """Return why it is where it is."""
+        """Return the reason for the present state."""
         return str(_value(entry).get("reason", "")) or "-"
 
     @admin.display(description="page")
     def page(self, entry: SubmissionEntry) -> SafeString:
-        """Return a link to what the submitter sees, findings included."""
+        """Return a link to the page that the submitter sees, which has the findings."""
         address = submission_path(entry.submission_id)
         return format_html('<a href="{}">{}</a>', address, address)
 
     @admin.display(description="what happened")
     def steps(self, entry: SubmissionEntry) -> SafeString:
-        """Return the steps as a table."""
+        """Return the transitions as a table."""
         rows = timeline(history(require_worker_env(), entry.submission_id))
         return mark_safe(render_to_string("admin/submissions/steps.html", {"steps": rows}))  # noqa: S308 - a template escapes
 

@@ -1,4 +1,4 @@
-"""The operators' view of the queue, and of the sweeps that put back what it lost."""
+"""The operators' view of the queue and of the recovery sweeps."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ class MessageStateFilter(ChoiceFilter):
 
 @admin.register(QueueMessage)
 class QueueMessageAdmin(ReadOnlyAdmin):
-    """The messages that are not done: who works on them, how often they failed, and why."""
+    """Messages that are not settled: their lease, their failures and the last error."""
 
     environment_column: ClassVar[str] = "environment"
     list_display = (
         "subject",
         "kind",
-        "place",
+        "state",
         "priority",
         "errors",
         "crashes",
@@ -55,8 +55,8 @@ class QueueMessageAdmin(ReadOnlyAdmin):
     ordering = ("due_at", "id")
 
     @admin.display(description="place")
-    def place(self, message: QueueMessage) -> str:
-        """Return where it stands."""
+    def state(self, message: QueueMessage) -> str:
+        """Return the state of a message in words."""
         now = timezone.now()
         if message.parked_at is not None:
             return "parked"
@@ -92,7 +92,7 @@ class SweepFilter(ChoiceFilter):
 
 @admin.register(RecoverySweep)
 class RecoverySweepAdmin(ReadOnlyAdmin):
-    """The runs of recovery of the last days: what each saw and did."""
+    """The recovery sweeps of the last days: what each read and did."""
 
     environment_column: ClassVar[str] = "environment"
     list_display = ("started_at", "outcome", "read", "recovered", "held", "failed", "failed_reads", "left", "holder")
@@ -103,7 +103,7 @@ class RecoverySweepAdmin(ReadOnlyAdmin):
 
     @admin.display(description="outcome")
     def outcome(self, sweep: RecoverySweep) -> str:
-        """Return how it ended, in words."""
+        """Return how a sweep ended, in words."""
         if sweep.ended_at is None:
             return "not ended"
         if sweep.failed or sweep.failed_reads:
@@ -112,5 +112,5 @@ class RecoverySweepAdmin(ReadOnlyAdmin):
 
     @admin.display(description="report")
     def report(self, sweep: RecoverySweep) -> SafeString:
-        """Return the report, indented."""
+        """Return the report of a sweep, indented."""
         return pretty_json(sweep.details)

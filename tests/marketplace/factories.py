@@ -1,4 +1,4 @@
-"""Skills to test with: published through the real way, with files of one's own."""
+"""Skills for tests, published by the real code from files that the test chooses."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def make_publication(
 ) -> Publication:
     """Return a publication of ``files`` (by default a SKILL.md and a script), which are written below ``root``.
 
-    Each call is a new submission; whatever else a publication has can be given by its name.
+    Each call is a new submission. ``fields`` are other fields of the publication.
     """
     description: str = fields.pop("description", f"Says hello as {name}.")
     body: str = fields.pop("body", "Do it well.")
@@ -83,7 +83,7 @@ def make_publication(
 def publish_example(
     env: WorkerEnv, *, name: str = "hello-skill", files: Files | None = None, **fields: Any
 ) -> PublishedVersion:
-    """Publish one skill as ``make_publication`` describes it, and leave nothing on disk."""
+    """Publish one skill with the arguments of ``make_publication``, and leave nothing on disk."""
     root = Path(tempfile.mkdtemp(prefix="vskill-skill-"))
     try:
         return publish_skill(env, make_publication(root, name=name, files=files, **fields))
@@ -92,7 +92,7 @@ def publish_example(
 
 
 def write_entries(env: WorkerEnv, count: int, *, start: int = 0) -> None:
-    """Write entries of published skills, many at a time, as the KV layer would write them one by one."""
+    """Write ``count`` entries of published skills in bulk, as the KV layer would write them one by one."""
     rows = []
     for number in range(start, start + count):
         record = SkillRecord(

@@ -1,4 +1,4 @@
-"""The admin of the marketplace and of entries: found by indexes, changed with a reason, hidden from who may not."""
+"""The admin of the marketplace and of entries: searched by indexes, changed with a reason, guarded by permissions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading every published skill from its entry: concurrently, aliases left out, and nothing dropped uncounted."""
+"""Reading every published skill from its entry: concurrently, without aliases, and with every entry counted."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def write_alias(env: WorkerEnv, old: str, new: str) -> None:
 
 
 def damage(key: str, value: str) -> None:
-    """Put a value into the table that the KV layer would never write."""
+    """Write a value that the KV layer would never write."""
     with connection.cursor() as cursor:
         cursor.execute("UPDATE marketplace_skillentry SET value = %s WHERE key = %s", [value, key])
 

@@ -64,7 +64,7 @@ def test_nothing_happens_without_a_reason(operator: Client, env: WorkerEnv) -> N
         ("requeue", State.ON_HOLD, State.RECEIVED),
         ("reject", State.ON_HOLD, State.REJECTED),
         ("dequeue", State.RECEIVED, State.DEQUEUED),
-        # What the table of states does not have is refused and left as it is.
+        # Transitions that the table of states does not have are refused.
         ("approve", State.REJECTED, State.REJECTED),
         ("approve", State.ON_HOLD, State.ON_HOLD),
         ("approve", State.TIER1_SCANNING, State.TIER1_SCANNING),
@@ -87,12 +87,12 @@ def test_one_refusal_does_not_stop_the_others(operator: Client, env: WorkerEnv) 
     held = make_submission(env, State.ON_HOLD)
     published = make_submission(env, State.PUBLISHED)
     _operate(operator, "reject", held.id, published.id)
-    told = operator.get(LIST).content.decode()
+    page = operator.get(LIST).content.decode()
 
     assert read_submission(env, held.id).state is State.REJECTED
     assert read_submission(env, published.id).state is State.PUBLISHED
-    assert "1 of 2 done" in told
-    assert "cannot become REJECTED" in told
+    assert "1 of 2 done" in page
+    assert "cannot become REJECTED" in page
 
 
 @pytest.mark.parametrize("ids", ["9" * 30, "9" * 5000, "x", "%00", ",,", "\u0663"])

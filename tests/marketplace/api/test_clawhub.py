@@ -177,7 +177,7 @@ def test_a_version_is_known_again_by_its_files(client: Client, env: WorkerEnv) -
 
 
 def test_the_fingerprint_follows_the_order_of_the_client() -> None:
-    # scripts/run.sh stands before SKILL.md there, unlike in the order of bytes.
+    # In that order scripts/run.sh comes before SKILL.md, unlike in the order of bytes.
     files = [("SKILL.md", "a" * 64), ("scripts/run.sh", "b" * 64), (".hidden/x", "c" * 64)]
     assert fingerprint(files) == "058b804673f8865377777b01c7daa7c419dfeb69610ded058d621dc7e873f575"
 

@@ -28,7 +28,7 @@ def get(client: Client, address: str) -> dict[str, Any]:
 
 
 def downloads(env: WorkerEnv) -> int:
-    """Return how many downloads were counted, once those that are being written are."""
+    """Wait for downloads that are being counted, and return how many were."""
     writers.close()
     skill = find_skill_sync(env, "hello-skill")
     assert skill is not None

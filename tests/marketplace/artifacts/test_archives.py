@@ -1,4 +1,4 @@
-"""Archives: the same bytes every time, nothing in them that a client should not unpack."""
+"""Archives: reproducible, and without anything that is unsafe to unpack."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ trees = st.dictionaries(paths, st.tuples(st.binary(max_size=200), st.booleans())
 
 
 def members(tree: dict[str, tuple[bytes, bool]]) -> list[Member]:
-    """Return a skill with the files of ``tree``; one that would be a file and a folder at once is left out."""
+    """Return a skill with the files of ``tree``; a path that is both a file and a folder is left out."""
     folders = {path.rpartition("/")[0] for path in tree}
     listed = [
         Member(path, content, executable)
@@ -62,8 +62,8 @@ def test_the_order_in_which_files_are_given_changes_no_byte(
 
 
 def test_the_bytes_are_these_and_no_others() -> None:
-    # A change here changes the digest of every archive that is built from now on: clients see updates where there are
-    # none. The compressed bytes depend on the zlib that is installed, so what is compressed is compared.
+    # A change here changes the digest of every new archive, and clients would see updates where there are none.
+    # Compressed bytes depend on the version of zlib, so the uncompressed ones are compared.
     tar = build_tar_gz([SKILL, SCRIPT])
     assert hashlib.sha256(gzip.decompress(tar.content)).hexdigest() == TAR_DIGEST
     assert tar.content[3:8] == b"\0\0\0\0\0", "neither a file name nor a time in the header of gzip"

@@ -49,7 +49,7 @@ def publish(
     verdict: str = "clear",
     **details: Any,
 ) -> PublishedVersion:
-    """Publish one skill through the catalogue; each call is a submission of its own."""
+    """Publish one skill through the catalogue; each call is a new submission."""
     number = next(_numbers)
     skill_md = f"---\nname: {name}\ndescription: {description}\n---\n{TEXT.format(name=name) if text is None else text}"
     contents = {"SKILL.md": skill_md.encode(), **(files or {})}

@@ -1,4 +1,4 @@
-"""One file of a skill: its lines numbered, its findings marked, and nothing in it that deceives the eye."""
+"""The page of one file: numbered lines, marked findings, and deceptive characters escaped."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ async def test_a_very_long_file_is_cut_and_says_so(env: WorkerEnv) -> None:
 @pytest.mark.parametrize("name", ["notes & ideas.md", "日本語.txt", "a#b?c.md", "100%.md", "deep/er/file.md"])
 def test_a_file_of_any_name_opens_by_the_link_that_the_skill_shows(env: WorkerEnv, name: str) -> None:
     publish(env, files={name: b"found me"})
-    # Django's AsyncClient misreads a path beyond ASCII, which servers do not; its synchronous one reads it right.
+    # Unlike servers, Django's AsyncClient misreads a path with characters outside ASCII; its Client reads it right.
     skill = Client().get("/skills/release-notes").content.decode()
     links = re.findall(r'<a class="mono" href="(/skills/release-notes/files/[^"]+)"', skill)
     (link,) = (link for link in links if not link.endswith("/SKILL.md"))

@@ -1,4 +1,4 @@
-"""The address of the list: shareable, minimal, and deaf to nonsense."""
+"""The query string of the list: shareable, minimal, and tolerant of unknown values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Home, list, publisher: real numbers, exact pages, honest failure."""
+"""The home page, the list and the pages of publishers: true numbers, exact pages, clear errors."""
 
 from __future__ import annotations
 

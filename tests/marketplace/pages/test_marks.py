@@ -104,5 +104,5 @@ def test_what_the_checks_held_is_shown_as_approved_where_it_is_published(verdict
     assert "Approved" in show("{% verdict_badge verdict published=True %}", verdict=verdict)
     assert "Approved" not in show("{% verdict_badge verdict %}", verdict=verdict)
     assert "not published" not in published_words(verdict).sentence
-    said = version_words(verdict, found_anything=True, summary="Held by the checks, then approved: looked at.")
-    assert said.sentence == ("Held by the checks, then approved: looked at. Read the findings before you install it.")
+    words = version_words(verdict, found_anything=True, summary="Held by the checks, then approved: looked at.")
+    assert words.sentence == ("Held by the checks, then approved: looked at. Read the findings before you install it.")

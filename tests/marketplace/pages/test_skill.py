@@ -206,7 +206,7 @@ async def test_the_archive_that_the_page_names_is_the_one_that_its_digest_says(e
     (href,) = set(
         re.findall(rf'href="(/skills/release-notes/download/[^"]+\.{kind})"', await page("/skills/release-notes"))
     )
-    # Not counted: the count is written after the answer, and would meet the emptying of the tables after the test.
+    # Not counted: a count is written after the response, and could collide with the emptying of the tables.
     answer = await AsyncClient().get(href, headers={"X-Skills-Update-Check": "1"})
     assert answer.status_code == 200
     assert hashlib.sha256(answer.content).hexdigest() == (version.zip_sha256 if kind == "zip" else version.tar_sha256)

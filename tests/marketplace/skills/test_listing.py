@@ -97,7 +97,7 @@ def test_facets_are_sorted_by_their_counts(env: WorkerEnv) -> None:
 def test_a_walk_by_cursor_meets_every_skill_once(env: WorkerEnv, sort: str, limit: int) -> None:
     write_entries(env, 17)
     for number in range(6):
-        # The entries above have no times, as those of another tool; these have.
+        # The entries above have no times, like entries that another tool wrote; these have.
         publish_example(env, name=f"skill-{17 + number:05}", skill_path=str(number))
     for number in range(0, 23, 3):
         row = SkillEntry.objects.get(slug=f"skill-{number:05}")

@@ -1,4 +1,4 @@
-"""Yank, quarantine, delete, restore: what each hides, that each has a reason, and that each is remembered."""
+"""Yank, quarantine, delete, restore: what each hides, that it needs a reason, and that the history has it."""
 
 from __future__ import annotations
 

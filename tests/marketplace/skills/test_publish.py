@@ -1,4 +1,4 @@
-"""What publishing writes, all of it at once, and what it refuses."""
+"""What publishing writes, in one transaction, and what it refuses."""
 
 from __future__ import annotations
 

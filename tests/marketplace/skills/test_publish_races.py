@@ -1,4 +1,4 @@
-"""Two at once: one wins, and the other sees what it wrote. Real threads, each with a connection of its own."""
+"""Concurrent publications: one wins, and the others see what it wrote. Real threads, each with its own connection."""
 
 from __future__ import annotations
 

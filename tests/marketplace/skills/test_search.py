@@ -1,4 +1,4 @@
-"""Search: words, beginnings, scripts without spaces; ranked; the same on every database."""
+"""Search: words, prefixes and scripts without spaces; ranked, and the same on every database."""
 
 from __future__ import annotations
 

@@ -24,12 +24,12 @@ from vskill.environments import WorkerEnv
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-# A word that stands nowhere but in this skill.
+# A word that occurs only in this skill.
 SECRET = "zanzibar"
 SLUG = "withdrawn-skill"
 WHO = {"actor": "test", "reason": "test"}
 
-# Addresses that show a skill because somebody asked for it by its name.
+# Addresses that show a skill by its name.
 BY_NAME = (
     f"/skills/{SLUG}",
     f"/skills/{SLUG}/scan",
@@ -118,7 +118,7 @@ def test_a_published_skill_is_listed(client: Client, address: str) -> None:
 @pytest.mark.parametrize("state", STATES)
 def test_no_list_shows_a_withdrawn_skill(client: Client, env: WorkerEnv, state: str) -> None:
     STATES[state](env)
-    # The query is repeated by the page; what must not be there is the slug.
+    # The page repeats the query, so only the slug must be absent.
     still = [one for one in LISTS if SLUG.encode() in client.get(one, follow=True).content]
     assert still == []
     assert all(SECRET not in json.dumps(counts) for counts in facet_counts(env, SkillFilters()).values())

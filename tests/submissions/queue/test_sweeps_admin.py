@@ -1,4 +1,4 @@
-"""The admin shows the runs of recovery: what each saw and did, and those that never ended."""
+"""The admin of recovery sweeps: what each read and did, and those that never ended."""
 
 from __future__ import annotations
 
