@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import signal
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from django.db import connections
@@ -89,7 +89,8 @@ def _named(sql: str, params: Any) -> str:
     for words, name in _STATEMENTS:
         if words in sql:
             if name == "kv":
-                evidence = any(isinstance(part, str) and part.startswith(_EVIDENCE) for part in params or ())
+                parts = params.values() if isinstance(params, Mapping) else params or ()
+                evidence = any(isinstance(part, str) and part.startswith(_EVIDENCE) for part in parts)
                 return "evidence" if evidence else ""
             return name
     return ""
