@@ -9,6 +9,7 @@ from typing import Any
 
 from django.urls import reverse
 
+from marketplace.addresses import skill_href
 from marketplace.catalog import find_skill
 from marketplace.models import SkillEntry
 from marketplace.skills.visibility import visible_skills
@@ -45,11 +46,6 @@ def submission_path(submission_id: str) -> str:
     return reverse("submissions:submission", args=[submission_id])
 
 
-def skill_path(slug: str) -> str:
-    """Return the address of a published skill's page on this server."""
-    return f"/skills/{slug}"
-
-
 def as_json(env: WorkerEnv, submission: Submission) -> dict[str, Any]:
     """Return what the API says about a submission."""
     info = STATES[submission.state]
@@ -70,7 +66,7 @@ def as_json(env: WorkerEnv, submission: Submission) -> dict[str, Any]:
         "decision": submission.value.get("decision"),
         "slug": slug or None,
         "version": submission.text("version") or None,
-        "skillUrl": f"{env.public_url}{skill_path(slug)}" if slug else None,
+        "skillUrl": f"{env.public_url}{skill_href(slug)}" if slug else None,
         "statusUrl": f"{env.public_url}{submission_path(submission.id)}",
         "createdAt": submission.text("createdAt"),
         "updatedAt": submission.text("updatedAt"),
@@ -170,7 +166,7 @@ async def submission_page(env: WorkerEnv, submission: Submission) -> dict[str, A
         "timeline": timeline(steps),
         "queue": place,
         "decision": {**decision, "findings": findings_of(evidence)} if isinstance(decision, dict) else None,
-        "skill_url": skill_path(slug) if slug and not withdrawn else None,
+        "skill_url": skill_href(slug) if slug and not withdrawn else None,
         "is_final": info.group is not Group.ACTIVE and submission.state is not State.RESCAN_REQUIRED,
     }
 

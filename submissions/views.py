@@ -14,6 +14,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_safe
 
+from marketplace.addresses import skill_href
 from marketplace.catalog import find_skill
 from marketplace.skills.publishers import skill_identity
 from submissions.forms import RepositoryForm
@@ -28,7 +29,7 @@ from submissions.intake import (
     sign_discovery,
 )
 from submissions.models import SubmissionEntry
-from submissions.presentation import GROUP_LABELS, listed, shown_slugs, skill_path, submission_page, submission_path
+from submissions.presentation import GROUP_LABELS, listed, shown_slugs, submission_page, submission_path
 from submissions.queue.pause import get_pause
 from submissions.source.errors import SourceError
 from submissions.states import ACTIVE_STATES, STATES, Group, State
@@ -115,7 +116,7 @@ def _found(env: WorkerEnv, discovery: Discovery) -> list[dict[str, Any]]:
 
 def _href(entry: SubmissionEntry, shown: Mapping[str, str]) -> str:
     slug = shown.get(entry.submission_id)
-    return skill_path(slug) if slug is not None else submission_path(entry.submission_id)
+    return skill_href(slug) if slug is not None else submission_path(entry.submission_id)
 
 
 async def _submit_picked(request: HttpRequest, env: WorkerEnv) -> HttpResponse:
@@ -139,7 +140,7 @@ async def _submit_picked(request: HttpRequest, env: WorkerEnv) -> HttpResponse:
     if len(answers) == 1 and (only := answers[0].submission) is not None:
         slug = only.text("slug") if answers[0].outcome is Outcome.ALREADY_VERIFIED else ""
         if slug and await find_skill(env, slug) is not None:
-            return redirect(skill_path(slug))
+            return redirect(skill_href(slug))
         return redirect("submissions:submission", only.id)
     return redirect(f"{reverse('submissions:queue')}?{urlencode({'repository': discovery.repo_url})}")
 

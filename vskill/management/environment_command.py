@@ -34,6 +34,10 @@ class EnvironmentCommand(BaseCommand):
         default = "every configured one" if self.all_by_default else "the only one there is"
         parser.add_argument("--environment", metavar="NAME", help=f"environment to work in (default: {default})")
 
+    def add_json_argument(self, parser: CommandParser, *, documents: str = "one JSON document an environment") -> None:
+        """Add ``--json``, which sets ``as_json``; ``documents`` says what is then printed."""
+        parser.add_argument("--json", action="store_true", dest="as_json", help=f"print {documents}")
+
     def selected_environments(self, options: Mapping[str, Any]) -> list[WorkerEnv]:
         """Return the environments to work in.
 

@@ -41,9 +41,7 @@ class Command(EnvironmentCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the arguments."""
         super().add_arguments(parser)
-        parser.add_argument(
-            "--json", action="store_true", dest="as_json", help="print one JSON document instead of lines"
-        )
+        self.add_json_argument(parser, documents="one JSON document instead of lines")
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Build the repository once and submit it in each environment."""

@@ -25,9 +25,7 @@ class Command(EnvironmentCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the arguments."""
         super().add_arguments(parser)
-        parser.add_argument(
-            "--json", action="store_true", dest="as_json", help="print one JSON document an environment"
-        )
+        self.add_json_argument(parser)
 
     async def work(self, env: WorkerEnv, options: Mapping[str, Any]) -> None:
         """Print the status of one environment."""

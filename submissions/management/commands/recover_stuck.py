@@ -36,9 +36,7 @@ class Command(EnvironmentCommand):
         """Add the arguments."""
         super().add_arguments(parser)
         parser.add_argument("--dry-run", action="store_true", help="say what would be done, and change nothing")
-        parser.add_argument(
-            "--json", action="store_true", dest="as_json", help="print one JSON document an environment"
-        )
+        self.add_json_argument(parser)
         parser.add_argument("--limit", type=int, help="move at most this many; the rest waits for the next run")
         parser.add_argument(
             "--older-than",

@@ -32,9 +32,7 @@ class Command(EnvironmentCommand):
         parser.add_argument("subject", nargs="*", help="what to retry: the id of a submission, as the list shows it")
         parser.add_argument("--all", action="store_true", dest="everything", help="retry everything in the list")
         parser.add_argument("--reason", default="retried by an operator", help="kept in the history of each")
-        parser.add_argument(
-            "--json", action="store_true", dest="as_json", help="print one JSON document an environment"
-        )
+        self.add_json_argument(parser)
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """List or retry in each environment; an id that is in none of them is an error."""

@@ -33,9 +33,7 @@ class Command(EnvironmentCommand):
         parser.add_argument("--path", default="", help="submit only the skill in this folder of the repository")
         parser.add_argument("--name", default="", help="submit only the skill of this name")
         parser.add_argument("--dry-run", action="store_true", help="list what would be submitted, and submit nothing")
-        parser.add_argument(
-            "--json", action="store_true", dest="as_json", help="print one JSON document instead of lines"
-        )
+        self.add_json_argument(parser, documents="one JSON document instead of lines")
 
     async def work(self, env: WorkerEnv, options: Mapping[str, Any]) -> None:
         """Submit in one environment."""

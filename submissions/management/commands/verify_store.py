@@ -30,9 +30,7 @@ class Command(EnvironmentCommand):
         """Add the arguments."""
         super().add_arguments(parser)
         parser.add_argument("--repair", action="store_true", help="mend what can be mended without guessing")
-        parser.add_argument(
-            "--json", action="store_true", dest="as_json", help="print one JSON document an environment"
-        )
+        self.add_json_argument(parser)
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Verify each environment and exit with the gravest code."""
