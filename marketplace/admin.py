@@ -17,7 +17,7 @@ from marketplace.models import ALIAS_PREFIX, SKILL_PREFIX, HistoryEvent, SkillEn
 from marketplace.operations import FOR_MANY, OPERATIONS, Operation
 from marketplace.pages.wording import VERDICTS
 from marketplace.records import Visibility
-from vskill.kv.admin import BoundedPaginator
+from vskill.entry_admin import BoundedPaginator
 from vskill.operations_admin import OperationsAdmin
 from vskill.read_only_admin import ChoiceFilter, ReadOnlyAdmin, prefix_range, pretty_json
 from vskill.worker_context import require_worker_env

@@ -14,7 +14,7 @@ from django.urls import URLPattern, path, reverse
 
 from marketplace.models import BlockEntry
 from marketplace.skills.blocklist import PREFIX, Block, BlockKind, InvalidBlock, add_block, block_of, remove_block
-from vskill.kv.admin import KVEntryAdmin
+from vskill.entry_admin import KVEntryAdmin
 from vskill.kv.codec import decode
 from vskill.read_only_admin import prefix_range
 from vskill.worker_context import require_worker_env
@@ -40,7 +40,7 @@ class ReasonForm(forms.Form):
 class BlockAdmin(KVEntryAdmin):
     """Entries of the block list."""
 
-    list_display = ["kind", "value_shown", "reason", "actor", "updated_at"]  # noqa: RUF012 - as Django declares it
+    list_display = ["kind", "value_shown", "reason", "actor", "updated_at"]
     list_display_links = ("value_shown",)
     list_filter: ClassVar[tuple[type[admin.SimpleListFilter], ...]] = ()
     search_help_text = "The beginning of a key, such as blocked:owner:github.com/"
@@ -68,8 +68,8 @@ class BlockAdmin(KVEntryAdmin):
     def add_view(
         self,
         request: HttpRequest,
-        form_url: str = "",  # noqa: ARG002 - Django's signature
-        extra_context: dict[str, Any] | None = None,  # noqa: ARG002 - as above
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
         """Show the form that adds an entry, or add it."""
         if not self.has_add_permission(request):

@@ -12,7 +12,7 @@ import sys
 from typing import Final
 
 from tests.product_modules import FLOORS, ROOT
-from tests.test_architecture import BACKWARDS, imports_between_rooms, reached_from
+from tests.test_architecture import imports_between_rooms, reached_from
 
 PAGE: Final = ROOT / "docs" / "architecture.md"
 BEGIN: Final = "<!-- rooms: written by python -m tests.rooms -->"
@@ -24,7 +24,7 @@ LEFT_OUT: Final = ("apps", "migrations", "asgi", "wsgi", "urls", "templatetags")
 def diagram(floor: str) -> str:
     """Return the rooms of one app as a Mermaid flowchart, importers above what they import."""
     graph = {
-        room: {target for target in targets if _shown(floor, target) and (room, target) not in BACKWARDS}
+        room: {target for target in targets if _shown(floor, target)}
         for room, targets in imports_between_rooms(floor).items()
         if _shown(floor, room)
     }

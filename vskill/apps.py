@@ -12,5 +12,5 @@ class VskillConfig(AppConfig):
     verbose_name = "vskill"
 
     def ready(self) -> None:
-        """Register the system checks."""
-        from vskill import checks  # noqa: F401, PLC0415 - importing registers them; apps must be ready first
+        """Register the system checks and the admin of entries."""
+        from vskill import checks, entry_admin  # noqa: F401, PLC0415 - importing registers them; apps must be ready first

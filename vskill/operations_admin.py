@@ -55,8 +55,8 @@ class OperationsAdmin(ReadOnlyAdmin):
 
     def targets_of(
         self,
-        request: HttpRequest,  # noqa: ARG002 - read by subclasses
-        operation: Any,  # noqa: ARG002 - as above
+        request: HttpRequest,
+        operation: Any,
         rows: QuerySet[Any],
     ) -> list[Any]:
         """Return the targets of ``operation`` among the ``rows`` that the address names."""
