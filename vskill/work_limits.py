@@ -1,4 +1,4 @@
-"""Places for what a process does few of at once, and a limit of work whose clock stands while it waits for one."""
+"""A time limit for a piece of work, whose clock is stopped while the work waits for a slot."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from vskill.errors import VskillError
 
 
 class OutOfTime(VskillError):
-    """Work took longer than its limit and was ended."""
+    """Work took longer than its limit and was cancelled."""
 
     code = "out_of_time"
 
 
 class _Clock:
-    """The clock of one piece of work; it stands while the work waits for places and holds none.
+    """The clock of one piece of work; it is stopped while a part of the work waits for a slot and no part holds one.
 
-    A part that holds a place works, so that the whole is at work however many other parts wait.
+    A part that holds a slot is working, so the clock then runs, however many other parts wait.
     """
 
     def __init__(self, limit: asyncio.Timeout) -> None:
@@ -30,19 +30,19 @@ class _Clock:
         self._left: float | None = None
         self.ended = False
 
-    def tell(self, *, waiting: int = 0, holding: int = 0) -> None:
-        """Count who waits and who holds, and let the clock stand or go on."""
+    def count(self, *, waiting: int = 0, holding: int = 0) -> None:
+        """Add to the number of parts that wait and that hold a slot, and stop or restart the clock accordingly."""
         self._waiting += waiting
         self._holding += holding
-        # A part that outlives the work, or is being ended with it, has no clock any more.
+        # A part that outlives the work, or is cancelled together with it, no longer has a clock.
         if self.ended or self._limit.expired():
             return
         now = asyncio.get_running_loop().time()
-        stands = self._waiting > 0 and self._holding == 0
-        if stands and (ends_at := self._limit.when()) is not None:
+        stopped = self._waiting > 0 and self._holding == 0
+        if stopped and (ends_at := self._limit.when()) is not None:
             self._left = ends_at - now
             self._limit.reschedule(None)
-        elif not stands and self._left is not None:
+        elif not stopped and self._left is not None:
             self._limit.reschedule(now + self._left)
             self._left = None
 
@@ -52,10 +52,10 @@ _current: Final[ContextVar[_Clock | None]] = ContextVar("vskill_work_clock", def
 
 @asynccontextmanager
 async def work_limit(seconds: float) -> AsyncIterator[None]:
-    """Let the body, with the tasks that it starts, work for ``seconds`` at the most; raise ``OutOfTime`` after them.
+    """Allow the body ``seconds`` of work, with the tasks that it starts; then cancel it and raise ``OutOfTime``.
 
-    Waiting in ``place`` is not counted and has no limit of its own: whoever is in front has one, so that each wait
-    ends.
+    Time spent waiting in ``hold_slot`` does not count and has no limit of its own: the work that holds the slot has
+    one, so every wait ends.
     """
     limit = asyncio.timeout(seconds)
     clock = _Clock(limit)
@@ -75,22 +75,24 @@ async def work_limit(seconds: float) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def place(places: asyncio.Semaphore) -> AsyncIterator[None]:
-    """Hold one of ``places`` during the body, and wait until there is one; the clock of a ``work_limit`` around it
-    stands meanwhile."""
+async def hold_slot(slots: asyncio.Semaphore) -> AsyncIterator[None]:
+    """Hold one of ``slots`` while the body runs, and wait for a free one first.
+
+    The clock of an enclosing ``work_limit`` is stopped during the wait.
+    """
     clock = _current.get()
     if clock is None:
-        async with places:
+        async with slots:
             yield
         return
-    clock.tell(waiting=1)
+    clock.count(waiting=1)
     try:
-        await places.acquire()
+        await slots.acquire()
     finally:
-        clock.tell(waiting=-1)
-    clock.tell(holding=1)
+        clock.count(waiting=-1)
+    clock.count(holding=1)
     try:
         yield
     finally:
-        clock.tell(holding=-1)
-        places.release()
+        clock.count(holding=-1)
+        slots.release()

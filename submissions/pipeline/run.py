@@ -23,7 +23,7 @@ from submissions.verification.packages import SkillPackage, read_package
 from submissions.verification.runner import run_engine
 from submissions.verification.verdict import Decision, VerdictPolicy, decide
 from vskill.environments import WorkerEnv
-from vskill.work_limits import place
+from vskill.work_limits import hold_slot
 
 ACTOR: Final = "verification"
 
@@ -150,7 +150,7 @@ class Run:
         stored = await read_evidence(self.env, self.submission.id, engine.name)
         if stored is not None and _still_valid(stored, engine, package):
             return stored.result
-        async with nullcontext() if self.slots is None else place(self.slots):
+        async with nullcontext() if self.slots is None else hold_slot(self.slots):
             result = await run_engine(engine, package.root)
         await write_evidence(self.env, self.submission.id, package.content_hash, result)
         return result

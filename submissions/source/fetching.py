@@ -20,7 +20,7 @@ from submissions.source.git import Snapshot, fetch_snapshot
 from submissions.source.git_process import FetchLimits
 from submissions.source.urls import RepositoryURL, SourcePolicy, normalise_repository_url
 from vskill.environments import WorkerEnv
-from vskill.work_limits import place
+from vskill.work_limits import hold_slot
 
 # Seconds. No run takes this long, so an older folder was left behind by a killed process.
 ABANDONED_AFTER: Final = 3600.0
@@ -91,7 +91,7 @@ async def _slot(*, patient: bool) -> AsyncIterator[None]:
     async with AsyncExitStack() as held:
         try:
             async with asyncio.timeout(None if patient else settings.FETCH_SECONDS):
-                await held.enter_async_context(place(fetch_slots()))
+                await held.enter_async_context(hold_slot(fetch_slots()))
         except TimeoutError:
             raise FetchTimedOut(
                 "Many repositories are being fetched at this moment. Please try again in a minute."
