@@ -2,8 +2,8 @@
 
 ``python -m tests.mutants [--module PATH ...] [--minutes N] [--jobs N] [--every]`` prints a table and the mutants that
 survived, and writes build/mutants.json. Mutants are tried in an order that is drawn once and for all, so that a run
-that is out of time has tried a fair sample. The tests run on SQLite, in copies of the project; no file of it changes.
-Exit code 1: the tests fail without any mutant.
+that is out of time, or is ended by Ctrl-C, has tried a fair sample. The tests run on SQLite, in copies of the project;
+no file of it changes. Exit code 1: the tests fail without any mutant; 130: Ctrl-C.
 """
 
 from __future__ import annotations
@@ -62,16 +62,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not tests:
         parser.error("no module of tests/mutants/rooms.py is below those that --module names")
     mutants = read_mutants(list(tests), every=options.every)
+    code = 0
     try:
         attempt_all(mutants, tests, options.jobs, ends_at)
     except TestsFail as failure:
         print(failure, file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        code = 130
     print(file=sys.stderr)
     OUTPUT.parent.mkdir(exist_ok=True)
     OUTPUT.write_text(json.dumps([{**asdict(mutant), "text": None} for mutant in mutants], indent=1))
     print(report(mutants))
-    return 0
+    return code
 
 
 class TestsFail(Exception):
@@ -113,6 +116,9 @@ def attempt_all(mutants: Sequence[Mutant], tests: Mapping[str, Sequence[str]], j
                 passed = checkout.tests_pass(tests[mutant.module], limits[mutant.module], mutant.module, mutant.text)
             finally:
                 checkouts.put(checkout)
+            if checkout.closed:
+                # The tests were ended and have not failed.
+                return
             mutant.outcome = SURVIVED if passed else KILLED
             print("s" if passed else ".", end="", file=sys.stderr, flush=True)
 

@@ -31,7 +31,7 @@ class Checkout:
         self._root = self._folder / "checkout"
         self._running: subprocess.Popen[bytes] | None = None
         self._lock = Lock()
-        self._closed = False
+        self.closed = False
         self._root.mkdir()
         for name in COPIED:
             if (ROOT / name).is_dir():
@@ -64,7 +64,7 @@ class Checkout:
             "PYTHONDONTWRITEBYTECODE": "1",
         }
         with self._lock:
-            if self._closed:
+            if self.closed:
                 return False
             self._running = subprocess.Popen(
                 command,
@@ -96,7 +96,7 @@ class Checkout:
     def close(self) -> None:
         """End tests that still run, and delete the copy."""
         with self._lock:
-            self._closed = True
+            self.closed = True
             self._end()
         shutil.rmtree(self._folder, ignore_errors=True)
 
