@@ -157,6 +157,18 @@ def reached_from(start: str, graph: dict[str, set[str]]) -> set[str]:
     return reached
 
 
+def test_only_the_queue_knows_the_table_of_messages() -> None:
+    # Others ask submissions.messages, so that a broker could take the place of the table.
+    may = ("submissions.queue", "submissions.messages", "submissions.models", "submissions.migrations")
+    strays = [
+        name
+        for name, module in modules().items()
+        if re.search(r"\bQueueMessage\b", module.path.read_text(encoding="utf-8"))
+        if not any(name == one or name.startswith(f"{one}.") for one in may)
+    ]
+    assert strays == []
+
+
 def test_every_module_has_one_job() -> None:
     product = {module.path: LONGEST_MODULE for module in modules().values()}
     tests = {path: LONGEST_TEST_MODULE for path in (ROOT / "tests").rglob("*.py") if "node_modules" not in path.parts}
