@@ -1,4 +1,4 @@
-"""The operators' view of entries: read-only, found by the beginning of a key, and never counted whole."""
+"""The operators' view of entries: read-only, searched by key prefix, and counted only up to a bound."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from vskill.kv.codec import prefix_end
 from vskill.kv.models import AbstractKVEntry, KVEntry
 from vskill.read_only_admin import ReadOnlyAdmin, prefix_range, pretty_json
 
-# Counting is a walk over every row; nobody turns to the page after this many.
+# Counting walks over every row, and no operator pages past this many.
 MOST_COUNTED: Final = 10_000
 _MOST_KINDS: Final = 30
 
 if TYPE_CHECKING:
     _Paginator = Paginator[Any]
 else:
-    # The class takes its parameter from type checkers alone.
+    # Generic for type checkers only.
     _Paginator = Paginator
 
 
 class BoundedPaginator(_Paginator):
-    """Count no further than ``MOST_COUNTED``."""
+    """Paginate a list without counting further than ``MOST_COUNTED``."""
 
     @cached_property
     def count(self) -> int:
@@ -39,22 +39,22 @@ class BoundedPaginator(_Paginator):
 
 
 class KindFilter(admin.SimpleListFilter):
-    """What entries hold, by their keys up to the first colon."""
+    """Filter entries by kind, which is the key up to its first colon."""
 
     title = "kind"
     parameter_name = "kind"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        """Offer the kinds that there are."""
+        """Return the kinds that exist, as pairs of parameter value and label."""
         return [(kind, kind.rstrip(":")) for kind in _kinds(model_admin.get_queryset(request))]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """Cut the list down to a range of keys."""
+        """Return the entries of the chosen kind, or all of them where none is chosen."""
         return queryset.filter(prefix_range("key", self.value() or "")) if self.value() else queryset
 
 
 def _kinds(rows: QuerySet[Any]) -> Iterator[str]:
-    """Yield each beginning of a key up to its colon: a step over the index for each, and not a walk over the table."""
+    """Yield each key prefix up to its first colon, with one index lookup for each instead of a scan of the table."""
     following: str | None = ""
     for _step in range(_MOST_KINDS):
         ahead = rows.order_by("key").values_list("key", flat=True)
@@ -70,9 +70,9 @@ def _kinds(rows: QuerySet[Any]) -> Iterator[str]:
 
 @admin.register(KVEntry)
 class KVEntryAdmin(ReadOnlyAdmin):
-    """Entries without a table of their own: health, pauses, recoveries, the block list."""
+    """Show entries that have no table of their own: heartbeats, pauses, recoveries, the block list."""
 
-    # A list, because a subclass that shows other columns could not have a tuple of another length.
+    # A list and not a tuple, whose type would fix the number of columns for every subclass.
     list_display = ["key", "version", "updated_at", "expiry"]
     list_filter: ClassVar[tuple[type[admin.SimpleListFilter], ...]] = (KindFilter,)
     search_fields = ("key",)
@@ -84,7 +84,7 @@ class KVEntryAdmin(ReadOnlyAdmin):
 
     @admin.display(description="expires", ordering="expires_at")
     def expiry(self, entry: AbstractKVEntry) -> str:
-        """Return when an entry expires, with a mark where it has and waits to be purged."""
+        """Return when an entry expires, with a mark where it has expired and is not purged yet."""
         if entry.expires_at is None:
             return "never"
         mark = " (expired)" if entry.expires_at <= timezone.now() else ""

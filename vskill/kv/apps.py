@@ -12,7 +12,7 @@ READING_THRESHOLD: Final = (50_000, 20, 100)
 
 
 class KVConfig(AppConfig):
-    """Key-value entries in a table."""
+    """Configure the app ``kv``: key-value entries in a table."""
 
     name = "vskill.kv"
     label = "kv"
@@ -20,11 +20,11 @@ class KVConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Let the garbage collector look less often, unless somebody has chosen how often.
+        """Make the garbage collector run less often, unless its thresholds have been changed already.
 
         A chunk of 500 documents makes some 4,000 objects that live until they are yielded and never form a cycle.
-        Python's own thresholds search them five times a chunk, and the whole process every few chunks, which took up to
-        half of the time of a long read.
+        With Python's default thresholds the collector examines them five times a chunk, and the whole process every
+        few chunks, which took up to half of the time of a long read.
         """
         if gc.get_threshold() == PYTHONS_OWN_THRESHOLD:
             gc.set_threshold(*READING_THRESHOLD)

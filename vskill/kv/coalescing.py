@@ -1,7 +1,7 @@
-"""Do together what is asked for at the same time: while the database works on some, the rest waits for the next turn.
+"""Group commit: the work that callers request in one turn of the event loop is done in one transaction.
 
-Each caller awaits its own result. Under load one transaction and one commit serve many callers; a single one waits for
-nobody.
+Work that is requested while a transaction runs is collected and goes into the next one. Each caller awaits its own
+result. Under load one commit serves many callers; a single caller never waits for others.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 
 from vskill.kv.threads import call_on_loop, writers
 
-# Of one statement; SQLite takes 32,766 parameters, and the widest of our rows has a dozen.
+# The most items of one transaction; a larger one would hold SQLite's only write lock for longer.
 MOST_AT_ONCE: Final = 200
 
 T = TypeVar("T")
@@ -23,9 +23,10 @@ R = TypeVar("R")
 
 
 class Group(Generic[T, R]):
-    """What the callers of one event loop ask of one database, done by ``work`` on a thread for many at once.
+    """Collect the items that callers of one event loop add, and hand them to ``work`` many at a time.
 
-    ``work`` returns a result or an exception for each, in order; what it raises is raised for all of them.
+    ``work`` runs on a writer thread, outside every worker environment, with at most ``MOST_AT_ONCE`` items. It returns
+    a result or an exception for each item, in order; an exception that it raises goes to every caller of that batch.
     """
 
     def __init__(self, work: Callable[[Sequence[T]], Sequence[R | Exception]]) -> None:
@@ -34,13 +35,16 @@ class Group(Generic[T, R]):
         self._working = False
 
     def add(self, item: T) -> asyncio.Future[R]:
-        """Return a future of the result for ``item``; it is worked on whether or not anybody still waits for it."""
+        """Add ``item`` to the next batch and return the future of its result.
+
+        Cancelling the future does not take the item out of the batch.
+        """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[R] = loop.create_future()
         self._waiting.append((item, future))
         if not self._working:
             self._working = True
-            # What is asked for in the same turn goes together.
+            # Not at once, so that items added in the same turn of the loop share the batch.
             loop.call_soon(self._start, loop)
         return future
 
@@ -49,7 +53,7 @@ class Group(Generic[T, R]):
         if not batch:
             self._working = False
             return
-        # Shared, because it belongs to the environment of none of those who wait.
+        # Shared, because the batch belongs to no single caller's environment.
         working = writers.submit_shared(partial(self._work, [item for item, _future in batch]))
         working.add_done_callback(partial(call_on_loop, loop, self._settle, loop, batch))
 
@@ -75,7 +79,7 @@ _groups: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Hashable, Group[Any, 
 
 
 def group(name: Hashable, work: Callable[[Sequence[T]], Sequence[R | Exception]]) -> Group[T, R]:
-    """Return the group of that name of the running event loop, made with ``work`` where it is new."""
+    """Return the group called ``name`` of the running event loop; it is made with ``work`` on first use."""
     loop = asyncio.get_running_loop()
     by_name = _groups.get(loop)
     if by_name is None:

@@ -1,4 +1,4 @@
-"""JSON in and out of the value column, and the keys that may stand beside it."""
+"""Encode and decode the JSON of the value column, and check keys."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LAST_CODE_POINT: Final = 0x10FFFF
 
 
 def is_storable(text: str) -> bool:
-    """Return whether every database can hold ``text``: none has half of a surrogate pair, PostgreSQL has no NUL."""
+    """Return whether every database can store ``text``: none stores a lone surrogate, PostgreSQL stores no NUL."""
     if text.isascii():
         return "\0" not in text
     try:
@@ -25,14 +25,14 @@ def is_storable(text: str) -> bool:
 
 
 def storable(text: str) -> str:
-    """Return ``text`` with a stand-in for each character that some database cannot hold (see ``is_storable``)."""
+    """Return ``text`` with each character replaced that some database cannot store (see ``is_storable``)."""
     if is_storable(text):
         return text
     return text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace").decode()
 
 
 def check_key(key: str) -> str:
-    """Return ``key``; raise ``InvalidKey`` for one that some database could not hold or would change."""
+    """Return ``key`` unchanged; raise ``InvalidKey`` where it is empty, too long, or not storable everywhere."""
     if not key:
         raise InvalidKey("A key is a text that is not empty.")
     if len(key) > MAX_KEY_LENGTH:
@@ -43,7 +43,7 @@ def check_key(key: str) -> str:
 
 
 def check_prefix(prefix: str) -> str:
-    """Return ``prefix``; raise ``InvalidKey`` for one that no key could start with."""
+    """Return ``prefix`` unchanged, which may be empty; raise ``InvalidKey`` where no valid key starts with it."""
     return check_key(prefix) if prefix else ""
 
 
@@ -51,7 +51,7 @@ _encoder: Final = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separator
 
 
 def encode(value: Any) -> str:
-    """Return ``value`` as ASCII JSON; raise ``InvalidValue`` for what JSON does not have (NaN, bytes, a cycle)."""
+    """Return ``value`` as ASCII JSON; raise ``InvalidValue`` for what JSON cannot express (NaN, bytes, a cycle)."""
     try:
         return _encoder.encode(value)
     except (TypeError, ValueError, RecursionError) as error:
@@ -67,14 +67,14 @@ _quick: Final = msgspec.json.Decoder()
 
 
 def decode(text: str) -> Any:
-    """Return the value of a JSON text; raise ``ValueError`` for one that is not (the reader calls it malformed)."""
+    """Return the value of a JSON text; raise ``ValueError`` for any other text (the reader calls it malformed)."""
     if not isinstance(text, str):
-        # SQLite keeps bytes in a text column when somebody else wrote them there.
+        # SQLite stores bytes in a text column where another program wrote them.
         raise ValueError(f"a {type(text).__name__} and not a text")
     try:
         return _quick.decode(text)
     except (msgspec.DecodeError, ValueError, RecursionError):
-        # It says less about what is wrong, and refuses what we wrote ourselves: half of a surrogate pair.
+        # msgspec refuses a lone surrogate, which encode() writes, and its messages say less about what is wrong.
         return _decode_exactly(text)
 
 
@@ -86,10 +86,10 @@ def _decode_exactly(text: str) -> Any:
 
 
 def prefix_end(prefix: str) -> str | None:
-    """Return the least text above every key that starts with ``prefix``, or ``None`` where there is none.
+    """Return the smallest text above every key that starts with ``prefix``, or ``None`` where there is none.
 
-    The order of UTF-8 bytes is the order of code points, so the last code point that has a successor is raised by one;
-    the gap of the surrogates, which UTF-8 does not have, is stepped over.
+    UTF-8 bytes sort in the order of code points, so the last code point that has a successor is raised by one. The
+    surrogates, which UTF-8 cannot encode, are skipped.
     """
     for position in range(len(prefix) - 1, -1, -1):
         point = ord(prefix[position])

@@ -1,12 +1,12 @@
 """The errors of the KV layer.
 
 KVError
-├── InvalidKey        a key that no database could hold
-├── InvalidValue      a value that is not JSON
-├── InvalidCursor     a cursor of another listing, or no cursor at all
+├── InvalidKey        a key is empty, too long, or not storable
+├── InvalidValue      a value is not JSON
+├── InvalidCursor     a cursor belongs to another listing, or is no cursor
 ├── VersionConflict   another writer was first
-├── ProjectedColumn   a projected column was written alone
-└── EntryUnavailable  a key that was needed could not be read
+├── ProjectedColumn   a projected column was written without its value
+└── EntryUnavailable  an entry that was needed could not be read
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class KVError(VskillError):
 
 
 class InvalidKey(KVError):
-    """A key is empty, too long, or holds a character that no database can keep."""
+    """A key is empty, too long, or has a character that some database cannot store."""
 
     code = "invalid_key"
 
@@ -51,11 +51,11 @@ class ProjectedColumn(KVError):
 
 
 class EntryUnavailable(KVError):
-    """An entry that was needed has no value to read; ``status`` is the word of its outcome."""
+    """An entry that was needed has no value to read; ``status`` is the status of its outcome."""
 
     code = "entry_unavailable"
 
     def __init__(self, message: str, status: str) -> None:
-        """Keep the status beside the sentence."""
+        """Keep ``status`` beside the message."""
         super().__init__(message)
         self.status = status

@@ -10,10 +10,9 @@ from typing import Any
 
 from vskill.kv.clock import check_expiry
 from vskill.kv.codec import check_key, check_prefix, encode
-from vskill.kv.decoding import decode_row
 from vskill.kv.errors import VersionConflict
 from vskill.kv.listing import MAX_PAGE, KeyPage, ListedKey, make_cursor, read_cursor
-from vskill.kv.outcomes import Outcome, Status
+from vskill.kv.outcomes import Outcome, Status, decode_row
 
 
 @dataclass(frozen=True, slots=True)

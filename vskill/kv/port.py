@@ -1,4 +1,4 @@
-"""What every namespace promises, wherever it keeps its entries."""
+"""The interface of a namespace, whatever backend stores its entries."""
 
 from __future__ import annotations
 
@@ -11,16 +11,19 @@ from vskill.kv.outcomes import Outcome
 
 
 class Namespace(Protocol):
-    """Keys with a JSON value, metadata, a version that every write raises, and perhaps a time of expiry.
+    """Entries by key, each with a JSON value, metadata, a version that every write raises, and an optional expiry.
 
-    ``tests/kv/conformance.py`` says in tests what the words here leave open; a new backend runs it.
+    The tests in ``tests/vskill/kv/conformance.py`` specify the details; every backend has to pass them.
     """
 
     async def get(self, key: str, *, timeout: float | None = None) -> Outcome:  # noqa: ASYNC109 - a timeout is an outcome here
-        """Return the outcome of one key; any number may be awaited at once, and each settles by itself."""
+        """Return the outcome of one key, ``TIMED_OUT`` after ``timeout`` seconds.
+
+        Any number of reads may be awaited concurrently; each settles on its own.
+        """
 
     def get_many(self, keys: Iterable[str] | AsyncIterable[str], *, window: int = ...) -> AsyncIterator[Outcome]:
-        """Yield the outcome of each key in the order asked, with at most ``window`` of them on their way."""
+        """Yield the outcome of each key in the order of ``keys``; at most ``window`` keys are in flight."""
 
     async def put(
         self,
@@ -32,24 +35,32 @@ class Namespace(Protocol):
         ttl: timedelta | None = None,
         expect_version: int | None = None,
     ) -> int:
-        """Write one entry and return its new version; raise ``VersionConflict`` where it is not at the one expected."""
+        """Write one entry, replacing the whole of it, and return its new version.
+
+        ``value`` is anything that JSON can express. The entry expires at ``expires_at``, an aware datetime, or ``ttl``
+        from now, but not both. ``expect_version`` makes the write a compare-and-set: 0 expects no entry, ``None`` any.
+        Raises ``VersionConflict`` where another version is there, ``InvalidKey`` and ``InvalidValue``.
+        """
 
     async def delete(self, key: str, *, expect_version: int | None = None) -> bool:
-        """Delete one entry and return whether there was one; raise ``VersionConflict`` as ``put`` does.
+        """Delete one entry and return whether it existed; raise ``VersionConflict`` as ``put`` does.
 
-        A key that is written again after it was deleted or purged starts at version 1, and ``put`` and ``delete``
-        cannot tell its new entry from the old one by the version. Where somebody may still hold an old version, write
-        what says "gone" instead of deleting, or put into the value what tells one entry from the next.
+        A key that is written again after it was deleted or purged starts at version 1, so a compare-and-set cannot
+        tell the new entry from the old one. Where a caller may still hold an old version, write a tombstone instead of
+        deleting, or put an identity into the value.
         """
 
     async def list(self, prefix: str = "", *, limit: int = ..., cursor: str | None = None) -> KeyPage:
-        """Return one page of the keys that start with ``prefix``, in bytewise order."""
+        """Return one page of at most ``limit`` keys that start with ``prefix``, in bytewise order.
+
+        ``cursor`` continues after the previous page; raises ``InvalidCursor`` for one of another listing.
+        """
 
     def list_all(self, prefix: str = "", *, page: int = ...) -> AsyncIterator[str]:
-        """Yield every key that starts with ``prefix``."""
+        """Yield every key that starts with ``prefix``, read in pages of ``page`` keys."""
 
     def scan(self, prefix: str = "", *, window: int = ...) -> AsyncIterator[Sequence[Outcome]]:
-        """Yield the outcome of every key that starts with ``prefix`` and has not expired, many at a time."""
+        """Yield the outcomes of all keys that start with ``prefix``, many at a time, without expired entries."""
 
     async def purge_expired(self) -> int:
-        """Delete every entry that has expired and return how many there were; versions start anew as by ``delete``."""
+        """Delete every expired entry and return their number; later versions start at 1, as after ``delete``."""

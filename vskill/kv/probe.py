@@ -1,7 +1,7 @@
-"""What the KV layer counts about itself, so that a claim of concurrency can be checked where it happens.
+"""Counters of the KV layer, by which tests check how much of it really runs concurrently.
 
-Counters belong to the layer and not to its callers: ``reads_in_flight`` counts keys that were asked for and have not
-settled, ``selects_in_flight`` counts statements that a database is working on at this moment.
+``reads_in_flight`` counts keys that were requested and have not settled, over all callers. ``selects_in_flight`` counts
+statements that a database is working on at this moment.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 @dataclass
 class ReadProbe:
-    """Counters of reads and selects: now, highest seen, and in all."""
+    """Counters of reads and selects: the current number, the highest so far, and the total."""
 
     reads_in_flight: int = 0
     max_reads_in_flight: int = 0
@@ -50,7 +50,7 @@ class ReadProbe:
                 self.selects_in_flight -= 1
 
     def reset(self) -> None:
-        """Start the highest and total counters anew; what is in flight stays counted."""
+        """Reset the highest and the total counters; reads and selects in flight stay counted."""
         with self._lock:
             self.reads = self.selects = 0
             self.max_reads_in_flight = self.reads_in_flight

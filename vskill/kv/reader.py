@@ -15,9 +15,8 @@ from typing import Any, Final
 
 from django.db import DatabaseError, InterfaceError, connections, transaction
 
-from vskill.kv.decoding import Row, decode_row
 from vskill.kv.models import AbstractKVEntry
-from vskill.kv.outcomes import Outcome, Status
+from vskill.kv.outcomes import Outcome, Row, Status, decode_row
 from vskill.kv.probe import probe
 from vskill.kv.statements import statements
 from vskill.kv.whole_chunks import Neighbours, decoding, read_whole

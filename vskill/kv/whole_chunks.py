@@ -18,8 +18,7 @@ from threading import Lock
 from typing import Any, Final
 
 from vskill.kv.codec import decode
-from vskill.kv.decoding import Row, decode_row
-from vskill.kv.outcomes import Outcome
+from vskill.kv.outcomes import Outcome, Row, decode_row
 from vskill.kv.statements import Statements
 
 # Fewer keys than this are read in the plain way, which costs them nothing.
