@@ -1,4 +1,4 @@
-"""The database router: an entry is read and written in the database of the current worker environment."""
+"""The database router: the models of the product live in the database of the current worker environment."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ ROUTED_APPS: Final = frozenset({"kv", "marketplace", "submissions"})
 
 
 class WorkerEnvRouter:
-    """Route the models of the three apps to the alias of the current environment; leave the rest to Django."""
+    """Route the models of ``ROUTED_APPS`` to the database of the current environment, and leave others to Django."""
 
     def db_for_read(self, model: type[Model], **_hints: Any) -> str | None:
-        """Return the alias to read ``model`` from, or ``None`` for Django's own choice."""
+        """Return the alias of the database to read ``model`` from, or ``None`` to leave the choice to Django."""
         if model._meta.app_label not in ROUTED_APPS:
             return None
         env = get_worker_env()

@@ -1,4 +1,4 @@
-"""Write many entries by one statement, each a compare-and-set of its own."""
+"""Write many entries in one statement, each by its own compare-and-set."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _UNKNOWN: Final = object()
 
 @dataclass(frozen=True)
 class Change:
-    """A value that takes the place of the one at ``expect_version``, which has to be there.
+    """A new value for the entry ``key``, which has to be at ``expect_version``.
 
-    ``before`` is the value at that version, for a caller that has it: what both project alike is not written again, and
-    the indexes over it are left alone.
+    ``before`` is the decoded value at that version, for a caller that has it. Projected columns that both values have
+    in common are then not written, which spares the indexes over them.
     """
 
     key: str
@@ -38,11 +38,12 @@ def update_many(
     changes: Sequence[Change],
     beside: NewRows | None = None,
 ) -> list[bool]:
-    """Write each change whose entry is at the version it expects, and say of each whether it was written.
+    """Write each change whose entry is at the expected version, and return for each whether it was written.
 
-    The entries are without metadata and expiry afterwards. ``beside`` has a row for each change, which is inserted
-    where the change is written. All of it happens together on the connection of the calling thread: an error of the
-    database (a constraint that one of them breaks, say) lets none of it happen.
+    ``model``, ``alias`` and ``namespace`` are those of ``writer.put``. The entries written have no metadata and no
+    expiry afterwards. ``beside`` holds one row for each change, which is inserted only if the change is written. All of
+    it is one transaction on the connection of the calling thread: a database error, such as an ``IntegrityError`` for
+    one of them, undoes all. Raises ``InvalidKey`` or ``InvalidValue`` before anything is written.
     """
     if not changes:
         return []
@@ -71,7 +72,7 @@ def update_many(
 
 @dataclass(frozen=True)
 class _Update:
-    """The statement that writes values and projected columns; its rows are key, version, value and those columns."""
+    """The statement that writes values and projected ``columns``; a row is key, version, value and those columns."""
 
     wording: Statements
     alias: str
@@ -95,12 +96,14 @@ class _Update:
         )
 
     def run(self, rows: Sequence[Sequence[Any]]) -> set[str]:
-        """Write ``rows`` and return the keys of those that were written."""
+        """Write ``rows`` and return the keys of the entries that were written."""
         return self._execute(self._types, rows, f" {self._statement}")
 
     def run_with(self, rows: Sequence[Sequence[Any]], beside: NewRows) -> set[str]:
-        """Do the same (PostgreSQL) and insert rows beside those that were written, in one statement: a transaction
-        around two would cost three more round trips."""
+        """Write ``rows`` and insert the rows beside the written ones, in one statement; for PostgreSQL only.
+
+        A transaction of two statements would take three more round trips.
+        """
         own = self._types
         types = [*own, *beside.types(self.alias)]
         new = ", ".join(f"v.column{position}" for position in range(len(own) + 1, len(types) + 1))
@@ -120,13 +123,13 @@ class _Update:
 
 
 def _prepared(wording: Statements, alias: str, column: str, values: Sequence[Any]) -> Sequence[Any]:
-    """Return ``values`` of one column as the driver takes them."""
+    """Return the values of one column as the driver takes them."""
     field = wording.model._meta.get_field(column)
     if isinstance(field, models.CharField):
-        # Every driver takes a text as it is, and to be told so by the field costs more than all the rest.
+        # Every driver takes a text as it is, and asking the field for each would take longer than all the rest.
         return values
     if isinstance(field, models.DateTimeField):
-        # What is written together is often of one moment.
+        # Entries written together often have the same time.
         prepared = {value: wording.column(column, value, alias) for value in set(values)}
         return [prepared[value] for value in values]
     return [wording.column(column, value, alias) for value in values]
@@ -135,7 +138,7 @@ def _prepared(wording: Statements, alias: str, column: str, values: Sequence[Any
 def _changed_columns(
     model: type[AbstractKVEntry], changes: Sequence[Change], projections: Sequence[Mapping[str, Any]]
 ) -> tuple[str, ...]:
-    """Return the projected columns that any of ``changes`` changes: the statement writes the same ones of all."""
+    """Return the projected columns that at least one of ``changes`` changes: the statement writes them for all."""
     left = list(model.projected_columns)
     changed: set[str] = set()
     for change, after in zip(changes, projections, strict=True):

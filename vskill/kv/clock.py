@@ -1,4 +1,4 @@
-"""The database's clock: the one that several machines share."""
+"""Times of the KV layer: the database's clock, which all machines share, and moments as texts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from django.db import connections
 
 from vskill.kv.errors import InvalidValue
 
-# Beyond it, a date that no database can hold comes near.
+# A longer one could lead to a date that no database can store.
 LONGEST_TTL: Final = timedelta(days=366 * 100)
 
 
@@ -18,7 +18,7 @@ def database_now(alias: str) -> datetime:
     connection = connections[alias]
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
-            # clock_timestamp moves on inside a transaction; now() stands still at its start.
+            # Inside a transaction, now() would stay at the time when it began.
             cursor.execute("SELECT clock_timestamp()")
             now: datetime = cursor.fetchone()[0]
             return now.astimezone(UTC)
@@ -27,24 +27,24 @@ def database_now(alias: str) -> datetime:
 
 
 def isoformat(moment: datetime) -> str:
-    """Return ``moment`` as the text that values hold: UTC, milliseconds, ``Z``."""
+    """Return an aware ``moment`` as values store it: ISO 8601 in UTC with milliseconds and ``Z``."""
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def parse_isoformat(text: object) -> datetime | None:
-    """Return the moment that an ISO 8601 text names (UTC where it has no zone), or ``None`` for anything else."""
+    """Return the moment of an ISO 8601 text, UTC where it has no zone, or ``None`` for anything else."""
     if not isinstance(text, str):
         return None
     try:
         moment = datetime.fromisoformat(text)
         return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
     except (ValueError, OverflowError):
-        # OverflowError: the first and the last day that there are, seen from another zone.
+        # OverflowError: a time on the first or last representable day that falls outside the range in UTC.
         return None
 
 
 def check_expiry(expires_at: datetime | None, ttl: timedelta | None) -> None:
-    """Raise ``InvalidValue`` for a time of expiry that is given twice, is too far ahead, or has no zone."""
+    """Raise ``InvalidValue`` where both are given, ``ttl`` is too long, or ``expires_at`` has no time zone."""
     if ttl is not None and expires_at is not None:
         raise InvalidValue("Give expires_at or ttl, not both.")
     if ttl is not None and abs(ttl) > LONGEST_TTL:

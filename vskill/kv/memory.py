@@ -1,4 +1,4 @@
-"""A namespace in memory: for tests of what is built on the port, and for work that needs no database."""
+"""A namespace in memory, for tests of code that uses the port and for work that needs no database."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def _now() -> datetime:
 
 
 class MemoryNamespace:
-    """The entries of one environment, in this process alone.
+    """The entries of one environment, in the memory of this process.
 
-    Values are kept as the JSON that a database would keep, so that nobody shares an object with the store. ``clock``
-    gives the present time.
+    Values are stored as JSON text, as a database would, so callers never share an object with the store. ``clock``
+    returns the present time.
     """
 
     def __init__(self, name: str, *, clock: Callable[[], datetime] = _now) -> None:
@@ -50,8 +50,8 @@ class MemoryNamespace:
         entry = self._entries.get(key)
         return None if entry is None or self._has_expired(entry) else entry
 
-    async def get(self, key: str, *, timeout: float | None = None) -> Outcome:  # noqa: ARG002, ASYNC109 - the port has it; nothing waits here
-        """Return the outcome of one key."""
+    async def get(self, key: str, *, timeout: float | None = None) -> Outcome:  # noqa: ARG002, ASYNC109 - part of the port; nothing waits here
+        """Return the outcome of one key; it never times out."""
         with self._lock:
             entry = self._entries.get(check_key(key))
             if entry is None:
@@ -62,9 +62,9 @@ class MemoryNamespace:
         self,
         keys: Iterable[str] | AsyncIterable[str],
         *,
-        window: int = 0,  # noqa: ARG002 - the port has it; nothing is on its way here
+        window: int = 0,  # noqa: ARG002 - part of the port; nothing is in flight here
     ) -> AsyncIterator[Outcome]:
-        """Yield the outcome of each key in the order asked."""
+        """Yield the outcome of each key in the order of ``keys``."""
         if isinstance(keys, AsyncIterable):
             async for key in keys:
                 yield await self.get(key)
@@ -82,7 +82,7 @@ class MemoryNamespace:
         ttl: timedelta | None = None,
         expect_version: int | None = None,
     ) -> int:
-        """Write one entry and return its new version; raise ``VersionConflict`` where it is not at the one expected."""
+        """Write one entry, replacing the whole of it, and return its new version; see ``Namespace.put``."""
         check_key(key)
         check_expiry(expires_at, ttl)
         if ttl is not None:
@@ -96,7 +96,7 @@ class MemoryNamespace:
         return version
 
     async def delete(self, key: str, *, expect_version: int | None = None) -> bool:
-        """Delete one entry and return whether there was one; raise ``VersionConflict`` as ``put`` does."""
+        """Delete one entry and return whether it existed; see ``Namespace.delete``."""
         check_key(key)
         with self._lock:
             self._check_version(key, expect_version)
@@ -113,12 +113,12 @@ class MemoryNamespace:
             )
 
     async def list(self, prefix: str = "", *, limit: int = MAX_PAGE, cursor: str | None = None) -> KeyPage:
-        """Return one page of the keys that start with ``prefix``, in bytewise order."""
+        """Return one page of the keys that start with ``prefix``, in bytewise order; see ``Namespace.list``."""
         check_prefix(prefix)
         limit = max(1, min(limit, MAX_PAGE))
         after = read_cursor(self.name, prefix, cursor) if cursor else ""
         with self._lock:
-            # The order of code points is the order of UTF-8 bytes.
+            # Code points sort in the order of UTF-8 bytes.
             names = sorted(key for key in self._entries if key.startswith(prefix) and key > after and self._live(key))
         keys = [await self._listed(name) for name in names[:limit]]
         complete = len(names) <= limit
@@ -129,7 +129,7 @@ class MemoryNamespace:
         return ListedKey(name, outcome.metadata if outcome.found else None)
 
     async def list_all(self, prefix: str = "", *, page: int = MAX_PAGE) -> AsyncIterator[str]:
-        """Yield every key that starts with ``prefix``."""
+        """Yield every key that starts with ``prefix``, read in pages of ``page`` keys."""
         cursor: str | None = None
         while True:
             listed = await self.list(prefix, limit=page, cursor=cursor)
@@ -140,7 +140,7 @@ class MemoryNamespace:
             cursor = listed.cursor
 
     async def scan(self, prefix: str = "", *, window: int = MAX_PAGE) -> AsyncIterator[Sequence[Outcome]]:
-        """Yield the outcome of every key that starts with ``prefix`` and has not expired."""
+        """Yield the outcomes of all keys that start with ``prefix``, ``window`` at a time, without expired entries."""
         outcomes: list[Outcome] = []
         async for outcome in self.get_many(self.list_all(prefix)):
             if outcome.status is not Status.EXPIRED:
@@ -152,7 +152,7 @@ class MemoryNamespace:
             yield outcomes
 
     async def purge_expired(self) -> int:
-        """Delete every entry that has expired and return how many there were."""
+        """Delete every expired entry and return their number."""
         with self._lock:
             expired = [key for key, entry in self._entries.items() if self._has_expired(entry)]
             for key in expired:
@@ -160,7 +160,7 @@ class MemoryNamespace:
         return len(expired)
 
     def overwrite_text(self, key: str, text: str) -> None:
-        """Put another text where a value was written, as a damaged disk would; for tests of what readers make of it."""
+        """Replace the stored text of a value, as a damaged disk would; for tests of readers."""
         with self._lock:
             entry = self._entries[key]
             self._entries[key] = _Entry(text, entry.metadata, entry.version, entry.expires_at)

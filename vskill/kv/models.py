@@ -1,7 +1,7 @@
 """Entries in a table.
 
-Each app models its own entries by a subclass of ``AbstractKVEntry`` with typed, indexed columns. These columns are
-projected from the value in the same write and cannot be written alone, so that a row cannot disagree with itself.
+Each app models its own entries as a subclass of ``AbstractKVEntry`` with typed, indexed columns. These columns are
+projected from the value in the same write and cannot be written separately, so a row never contradicts its value.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ EntryT = TypeVar("EntryT", bound="AbstractKVEntry", covariant=True)
 
 
 class KVEntryQuerySet(models.QuerySet[EntryT]):
-    """Entries, with a guard over the columns that belong together."""
+    """A query of entries that refuses writes by which projected columns could contradict the value."""
 
     def live(self) -> Self:
         """Return the entries that have not expired by the database's clock."""
         return self.filter(Q(expires_at__isnull=True) | Q(expires_at__gt=Now()))
 
     def update(self, **columns: Any) -> int:
-        """Update columns that stand by themselves; raise ``ProjectedColumn`` for the value and what comes from it."""
+        """Update independent columns; raise ``ProjectedColumn`` for the value, the version and projected columns."""
         guarded = {"value", "version", *self.model.projected_columns}.intersection(columns)
         if guarded:
             raise ProjectedColumn(
@@ -38,7 +38,7 @@ class KVEntryQuerySet(models.QuerySet[EntryT]):
         return super().update(**columns)
 
     def bulk_create(self, objs: Iterable[EntryT], *args: Any, **kwargs: Any) -> list[EntryT]:
-        """Insert entries, each with the projection of its value; raise ``ProjectedColumn`` when it could overwrite."""
+        """Insert entries, each with its projection; raise ``ProjectedColumn`` where existing ones could be updated."""
         if kwargs.get("update_conflicts"):
             raise ProjectedColumn(f"{self.model.__name__} is not overwritten in bulk; use KVNamespace.put().")
         made = list(objs)
@@ -47,35 +47,35 @@ class KVEntryQuerySet(models.QuerySet[EntryT]):
         return super().bulk_create(made, *args, **kwargs)
 
     def bulk_update(self, *_args: Any, **_kwargs: Any) -> int:
-        """Refuse: a bulk update would write columns apart from the value."""
+        """Raise ``ProjectedColumn``: a bulk update would write columns without the value."""
         raise ProjectedColumn(f"{self.model.__name__} is not written in bulk; use KVNamespace.put().")
 
     def write_row(self, **columns: Any) -> int:
-        """Update whole rows; for the KV layer alone, which passes the value together with its projection."""
+        """Update any columns, unguarded; for the KV layer only, which passes a value with its projection."""
         return super().update(**columns)
 
 
 class KVEntryManager(models.Manager[EntryT]):
-    """The manager of one table of entries; each concrete model names its own, so that its rows are typed."""
+    """The manager of one table of entries; each concrete model declares its own, so that its rows are typed."""
 
     def get_queryset(self) -> KVEntryQuerySet[EntryT]:
-        """Return all entries, guarded."""
+        """Return a guarded query of all entries."""
         return KVEntryQuerySet(self.model, using=self._db)
 
     def using(self, alias: str | None) -> KVEntryQuerySet[EntryT]:
-        """Return all entries of one database."""
+        """Return a guarded query of all entries in the database ``alias``."""
         return self.get_queryset().using(alias)
 
     def live(self) -> KVEntryQuerySet[EntryT]:
-        """Return the entries that have not expired."""
+        """Return a guarded query of the entries that have not expired."""
         return self.get_queryset().live()
 
 
 class AbstractKVEntry(models.Model):
-    """A key, its JSON value, its metadata, a version that every write raises, and a time of expiry.
+    """One entry: a key with its JSON value, metadata, a version that every write raises, and an optional expiry.
 
-    ``namespace`` is the name of the environment. ``projected_columns`` names the columns of a subclass that ``project``
-    computes.
+    ``namespace`` is the name of the environment. A subclass lists in ``projected_columns`` the columns that its
+    ``project`` computes.
     """
 
     projected_columns: ClassVar[tuple[str, ...]] = ()
@@ -108,27 +108,27 @@ class AbstractKVEntry(models.Model):
         return f"{self.namespace}/{self.key}"
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        """Insert a new entry with the projection of its value; raise ``ProjectedColumn`` for one that is there."""
+        """Insert a new entry with its projection; raise ``ProjectedColumn`` for one that was read or saved before."""
         if not self._state.adding:
             raise ProjectedColumn(f"{self} was left as it is; an entry is changed through KVNamespace.put().")
         self.set_projection()
         super().save(*args, **kwargs)
 
     def set_projection(self) -> None:
-        """Set the value as it is stored, and the columns that are projected from it."""
+        """Normalise the JSON of the value, and set the columns that are projected from it."""
         decoded = decode(self.value)
         self.value = encode(decoded)
         for column, projected in self.project(decoded).items():
             setattr(self, column, projected)
 
     @classmethod
-    def project(cls, value: Any) -> dict[str, Any]:  # noqa: ARG003 - a subclass has something to read from it
-        """Return the typed columns of ``value``; a subclass names each of them in ``projected_columns``."""
+    def project(cls, value: Any) -> dict[str, Any]:  # noqa: ARG003 - subclasses read it
+        """Return the columns of a decoded ``value`` by name; the names are exactly those of ``projected_columns``."""
         return {}
 
 
 class KVEntry(AbstractKVEntry):
-    """Whatever has no table of its own: health of repositories, external scans, heartbeats, pauses."""
+    """An entry without a table of its own: health of repositories, external scans, heartbeats, pauses."""
 
     objects: ClassVar[KVEntryManager[KVEntry]] = KVEntryManager()
 

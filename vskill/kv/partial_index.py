@@ -1,4 +1,4 @@
-"""Ask for exactly the rows that a partial index holds, in words that every database recognises."""
+"""Filter for exactly the rows of a partial index, in SQL by which every database recognises the index."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ from django.db.models.sql.query import Query
 
 
 class InPartialIndex(Expression):
-    """Be true for the rows of a partial index; used in ``filter()``.
+    """The condition of a partial index of ``model``, for ``filter()``.
 
-    SQLite uses a partial index only where a query repeats the condition of the index in the same words, and a list of
-    parameters is not the list of values that stands in the index: such a query reads the whole table. This writes the
-    condition as the index was created, with its values.
+    SQLite uses a partial index only where the query repeats the index's condition literally. A query with parameters
+    in place of the values does not, and reads the whole table. This expression writes the condition as the index was
+    created, with its values. They have to be texts: the query raises ``ValueError`` for any other.
     """
 
     conditional = True
     output_field = models.BooleanField()
 
     def __init__(self, model: type[models.Model], index: str) -> None:
+        """Take the condition of the index named ``index``; raise ``ValueError`` where that is no partial index."""
         super().__init__()
         self.model = model
         [found] = [one for one in model._meta.indexes if one.name == index]
@@ -34,7 +35,7 @@ class InPartialIndex(Expression):
         return f"<InPartialIndex {self.condition}>"
 
     def as_sql(self, compiler: SQLCompiler, connection: BaseDatabaseWrapper) -> tuple[str, tuple[Any, ...]]:  # noqa: ARG002 - Django's signature
-        """Return the condition with its values in it."""
+        """Return the condition with its values as literals, and no parameters."""
         query = Query(model=self.model, alias_cols=False)
         sql, parameters = query.build_where(self.condition).as_sql(
             query.get_compiler(connection=connection), connection
@@ -43,7 +44,7 @@ class InPartialIndex(Expression):
 
 
 def _literal(value: object) -> str:
-    """Return a constant of a model's index as SQL, with percent signs doubled for the statement it becomes part of."""
+    """Return ``value`` as an SQL literal, with percent signs doubled because the statement has placeholders."""
     if isinstance(value, str):
         return "'" + value.replace("'", "''").replace("%", "%%") + "'"
     raise ValueError(f"A partial index with {value!r} in its condition is not understood here, only texts are.")

@@ -1,9 +1,9 @@
-"""Threads of our own for database work, each with a connection of its own.
+"""Threads for database work, each with its own connection.
 
-Django's async ORM sends every query of a process through one thread, so gathered reads wait for one another. Work that
-is handed to these threads overlaps. A thread keeps its connection from one piece of work to the next, because opening
-one costs more than most reads do, and gives it back when nothing came for a tenth of a second; ``close()``, which
-commands call at their end, does not wait for that.
+Django's asynchronous ORM sends every query of a process through one thread, so gathered reads wait for one another.
+Work that is submitted to these threads runs concurrently. A thread keeps its connection from one piece of work to the
+next, because opening one takes longer than most reads, and closes it after a tenth of a second without work.
+``close()``, which commands call when they end, does not wait for that.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Work = Callable[[], None]
 LINGER_SECONDS: Final = 0.1
 
 
-def _give_connections_back(*, after_errors_only: bool = False) -> None:
+def _close_connections(*, after_errors_only: bool = False) -> None:
     for connection in connections.all(initialized_only=True):
         if connection.errors_occurred or not after_errors_only:
             connection.close()
@@ -43,15 +43,15 @@ def _settle(future: Future[T], call: Callable[[], T]) -> None:
     try:
         result = call()
     except BaseException as error:  # noqa: BLE001 - it is raised again where the result is awaited
-        _give_connections_back(after_errors_only=True)
+        _close_connections(after_errors_only=True)
         future.set_exception(error)
     else:
-        _give_connections_back(after_errors_only=True)
+        _close_connections(after_errors_only=True)
         future.set_result(result)
 
 
 class _Crew:
-    """The threads of a pool from their first work until they are ended."""
+    """One generation of a pool's threads, from the first work until ``end``."""
 
     def __init__(self, name: str, size: int) -> None:
         self._name = name
@@ -61,17 +61,17 @@ class _Crew:
         self._threads: list[threading.Thread] = []
 
     def take(self, work: Work) -> None:
-        """Let a thread do ``work``: an idle one, a new one, or the first that is done with its own."""
+        """Run ``work`` on an idle thread, on a new one, or on the first that becomes free."""
         self._work.put(work)
         if len(self._threads) < self._size and not self._idle.acquire(blocking=False):
             name = f"{self._name}-{len(self._threads)}"
-            # A daemon, because it waits for work for ever; DatabaseThreads ends it before the interpreter ends.
+            # A daemon, because it waits for work without end; DatabaseThreads ends it at exit.
             thread = threading.Thread(target=self._run, name=name, daemon=True)
             self._threads.append(thread)
             thread.start()
 
     def end(self) -> None:
-        """Wait until the work that was taken is done and the connections are given back."""
+        """Wait until the work taken is done and the connections are closed."""
         for _thread in self._threads:
             self._work.put(None)
         for thread in self._threads:
@@ -80,9 +80,9 @@ class _Crew:
     def _run(self) -> None:
         while (work := self._next()) is not None:
             work()
-            # A thread that waits must not keep alive what it worked for: futures, and the loop that awaits them.
+            # An idle thread must not keep its last work alive: a future, and the event loop that awaits it.
             del work
-        _give_connections_back()
+        _close_connections()
 
     def _next(self) -> Work | None:
         try:
@@ -92,14 +92,15 @@ class _Crew:
         try:
             return self._work.get(timeout=LINGER_SECONDS)
         except queue.Empty:
-            _give_connections_back()
+            _close_connections()
         return self._work.get()
 
 
 class DatabaseThreads:
     """A bounded pool of threads for one kind of database work.
 
-    ``size`` reads how many threads there may be when the pool is first used, so that settings are not read at import.
+    ``name`` is the prefix of the threads' names. ``size`` returns the largest number of threads; it is called when the
+    pool is first used, so that settings are not read at import.
     """
 
     def __init__(self, name: str, size: Callable[[], int]) -> None:
@@ -110,13 +111,19 @@ class DatabaseThreads:
         atexit.register(self.close)
 
     def submit(self, func: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Run ``func`` on a thread of the pool, in a copy of the caller's context and so in its worker environment."""
-        # Asked here, so that work that outlives its batch is told so where it stands.
+        """Run ``func`` on a thread of the pool, in a copy of the caller's context, and return the future of its result.
+
+        The copy carries the caller's worker environment. Raises ``EnvClosed`` where the scope of that has ended.
+        """
+        # Checked here, so that the error is raised in the code that outlived its scope.
         get_worker_env()
         return self._start(contextvars.copy_context(), partial(func, *args, **kwargs))
 
     def submit_shared(self, func: Callable[[], T]) -> Future[T]:
-        """Run ``func``, which serves several callers at once and so belongs to the context of none of them."""
+        """Run ``func`` on a thread of the pool in an empty context, and return the future of its result.
+
+        For work that serves several callers and so belongs to no single caller's environment.
+        """
         return self._start(contextvars.Context(), func)
 
     def _start(self, context: contextvars.Context, call: Callable[[], T]) -> Future[T]:
@@ -128,15 +135,17 @@ class DatabaseThreads:
         return future
 
     async def run(self, func: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        """Await ``func`` on a thread of the pool.
+        """Run ``func`` on a thread of the pool as ``submit`` does, and return its result.
 
-        A caller that is cancelled stops waiting; a statement that has begun still ends, and its connection is given
-        back.
+        A caller that is cancelled stops waiting; a ``func`` that has started still runs to its end.
         """
         return await asyncio.wrap_future(self.submit(func, *args, **kwargs))
 
     def close(self) -> None:
-        """End the threads and their connections after the work that they were given; the next call starts new ones."""
+        """Wait for the work submitted so far, then end the threads and close their connections.
+
+        The next submission starts new ones.
+        """
         with self._lock:
             crew, self._crew = self._crew, None
         if crew is not None:
@@ -144,7 +153,7 @@ class DatabaseThreads:
 
 
 def call_on_loop(loop: asyncio.AbstractEventLoop, func: Callable[..., object], *args: Any) -> bool:
-    """Call ``func`` on the thread of ``loop``; return False where it has ended, and nobody waits any more."""
+    """Schedule ``func`` on the thread of ``loop``; return ``False`` where the loop is closed and no caller waits."""
     try:
         loop.call_soon_threadsafe(func, *args)
     except RuntimeError:

@@ -1,7 +1,7 @@
-"""Write entries: each function is one compare-and-set, synchronous, on the connection of the calling thread.
+"""Write entries: each function is one compare-and-set, run synchronously on the connection of the calling thread.
 
-They may stand inside a larger transaction (a submission and its queue message, say); one that fails leaves that
-transaction usable. Asynchronous callers use ``KVNamespace``.
+The functions may be called inside a larger transaction (of a submission and its queue message, say); one that fails
+leaves that transaction usable. Asynchronous callers use ``KVNamespace``.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ def _conflict(key: str, expected: int) -> VersionConflict:
 
 
 def _savepoint(alias: str) -> AbstractContextManager[Any]:
-    # PostgreSQL gives up the whole transaction after an error; a caller that handles the error needs it still.
+    # An error aborts the whole transaction on PostgreSQL, and a caller that handles the error still needs it.
     return transaction.atomic(using=alias) if connections[alias].in_atomic_block else nullcontext()
 
 
 def projection(model: type[AbstractKVEntry], text: str) -> dict[str, Any]:
     """Return the projected columns of the value whose JSON is ``text``.
 
-    Raises ``InvalidValue`` where a text among them is none that every database could hold, and ``ProjectedColumn``
-    where ``model`` projects other columns than it names.
+    Raises ``InvalidValue`` where one of them is a text that some database cannot store, and ``ProjectedColumn`` where
+    ``model.project`` returns other columns than ``projected_columns`` lists.
     """
     if not model.projected_columns:
         return {}
-    # From the JSON and not from the value that was given, because the JSON is what readers will see.
+    # From the JSON and not from the value before encoding, because readers will see the JSON.
     columns = model.project(decode(text))
     if columns.keys() != set(model.projected_columns):
         raise ProjectedColumn(f"{model.__name__}.project() gives {sorted(columns)}, and not its projected_columns.")
@@ -55,7 +55,7 @@ def projection(model: type[AbstractKVEntry], text: str) -> dict[str, Any]:
 def _expiry(
     wording: Statements, alias: str, expires_at: datetime | None, ttl: timedelta | None
 ) -> tuple[str, dict[str, Any]]:
-    """Return the SQL of the time of expiry, and its parameter."""
+    """Return the SQL of the time of expiry, and its named parameter."""
     check_expiry(expires_at, ttl)
     if ttl is not None:
         sql, value = wording.expiry_after(ttl)
@@ -64,7 +64,7 @@ def _expiry(
 
 
 def _named(columns: Iterable[str]) -> dict[str, str]:
-    """Return the SQL of a parameter of the same name for each of ``columns``."""
+    """Return the SQL for each of ``columns``: a placeholder of the same name."""
     return {column: f"%({column})s" for column in columns}
 
 
@@ -82,10 +82,11 @@ def put(
 ) -> int:
     """Write one entry with the columns that are projected from its value, and return its new version.
 
-    ``expect_version`` is the version that must be there: 0 for none (an expired entry is none), ``None`` for any.
-    ``ttl`` counts from the database's clock. Raises ``VersionConflict`` with nothing written, ``InvalidKey``,
-    ``InvalidValue``, and whatever constraint of ``model`` the row would break as ``IntegrityError``. Metadata and
-    expiry are those given here: a write replaces the whole entry.
+    ``model`` is the table, ``alias`` its database, and ``namespace`` the name of the environment. The write replaces
+    the whole entry, with its metadata and expiry. ``ttl`` counts from the present time of the database's clock.
+    ``expect_version`` is the version that has to be there: 0 for no entry, which an expired one is, and ``None`` for
+    any. Raises ``VersionConflict`` with nothing written, ``InvalidKey``, ``InvalidValue``, and ``IntegrityError``
+    where the row would break a constraint of ``model``.
     """
     check_key(key)
     if metadata is not None and not isinstance(metadata, Mapping):
@@ -118,14 +119,15 @@ def put(
 
 
 def _delete_locked(model: type[AbstractKVEntry], alias: str, rows: QuerySet[AbstractKVEntry]) -> int:
-    """Delete ``rows`` as they are when they are found, with whatever points at them, and return how many they were.
+    """Delete ``rows`` with all rows that refer to them, and return how many of ``rows`` were deleted.
 
-    They are locked first: Django reads what points at a row before it deletes, and the row could be another by then.
+    They are locked first. Django reads the referring rows before it deletes, and without the lock another writer could
+    replace an entry in between, so that the new one would be deleted.
     """
     with transaction.atomic(using=alias):
         ids = list(rows.select_for_update().values_list("pk", flat=True))
         if ids:
-            # Only the number is read, because a row that cannot be read must still go.
+            # Only the primary key is read, so that an unreadable row can be deleted.
             model.objects.using(alias).filter(pk__in=ids).only("pk").delete()
         return len(ids)
 
@@ -133,9 +135,10 @@ def _delete_locked(model: type[AbstractKVEntry], alias: str, rows: QuerySet[Abst
 def delete(
     model: type[AbstractKVEntry], alias: str, namespace: str, key: str, *, expect_version: int | None = None
 ) -> bool:
-    """Delete one entry and return whether there was one; raise ``VersionConflict`` where it is not at that version.
+    """Delete one entry and return whether it existed; ``model``, ``alias`` and ``namespace`` are those of ``put``.
 
-    A key that is written again later starts at version 1: a compare-and-set cannot tell its new entry from the old one.
+    Raises ``VersionConflict`` where the entry is not at ``expect_version``, unless that is ``None``. A key that is
+    written again later starts at version 1, so a compare-and-set cannot tell the new entry from the old one.
     """
     rows = model.objects.using(alias).live().filter(namespace=namespace, key=check_key(key))
     if expect_version is None:
@@ -148,6 +151,6 @@ def delete(
 
 
 def purge_expired(model: type[AbstractKVEntry], alias: str, namespace: str, *, limit: int = 1000) -> int:
-    """Delete at most ``limit`` entries that have expired and return how many; 0 says that there are no more."""
+    """Delete at most ``limit`` expired entries of ``namespace`` and return their number; 0 when none is left."""
     expired = model.objects.using(alias).filter(namespace=namespace, expires_at__lte=Now())
     return _delete_locked(model, alias, expired.order_by("expires_at")[:limit])
