@@ -1,4 +1,4 @@
-"""The project package as an app: its checks, its command ``up``, its templates."""
+"""The Django app of the project package: its system checks, commands and templates."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from django.apps import AppConfig
 
 
 class VskillConfig(AppConfig):
-    """The ground floor: environments, worker context, settings checks."""
+    """Configure the app ``vskill``: environments, worker context, settings checks."""
 
     name = "vskill"
     verbose_name = "vskill"

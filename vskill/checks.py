@@ -1,4 +1,4 @@
-"""System checks: pairs of settings that contradict each other are refused at start-up."""
+"""System checks: settings that contradict each other are refused at start-up."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from vskill.environments import all_environments
 
 @register(Tags.compatibility)
 def check_environments(app_configs: Sequence[Any] | None, **_kwargs: Any) -> list[CheckMessage]:
-    """Refuse environments that cannot be built, share a host, or name a database that does not exist."""
+    """Report environments that cannot be built, share a host name, or use a database that is not configured."""
     try:
         environments = all_environments()
     except ImproperlyConfigured as error:
@@ -44,12 +44,12 @@ def check_environments(app_configs: Sequence[Any] | None, **_kwargs: Any) -> lis
 
 @register(Tags.compatibility)
 def check_pool(app_configs: Sequence[Any] | None, **_kwargs: Any) -> list[CheckMessage]:
-    """Refuse numbers that cannot be, and more database threads than a connection pool has connections."""
+    """Report impossible numbers, and connection pools with fewer connections than there are database threads."""
     if min(settings.KV_READ_WORKERS, settings.KV_WRITE_WORKERS) < 1:
         return [Error("VSKILL_KV_READ_WORKERS and VSKILL_KV_WRITE_WORKERS are at least 1.", id="vskill.E005")]
     if settings.KV_READ_TIMEOUT <= 0:
         return [Error("VSKILL_KV_READ_TIMEOUT is a number of seconds above 0.", id="vskill.E006")]
-    # One more for the thread that runs the request or the command.
+    # Plus the thread that runs the request or the command.
     threads = settings.KV_READ_WORKERS + settings.KV_WRITE_WORKERS + 1
     return [
         Error(
@@ -63,10 +63,10 @@ def check_pool(app_configs: Sequence[Any] | None, **_kwargs: Any) -> list[CheckM
 
 
 def _pool_size(database: Mapping[str, Any]) -> int | None:
-    """Return how many connections the pool of a database may have, or ``None`` without a pool."""
+    """Return the maximum size of a database's connection pool, or ``None`` where it has no pool."""
     pool = database.get("OPTIONS", {}).get("pool")
     if not pool:
         return None
     chosen = pool if isinstance(pool, dict) else {}
-    # psycopg's own rule: without a maximum, the minimum is the size, and that is 4 unless it is given.
+    # The rule of psycopg_pool: max_size defaults to min_size, and that to 4.
     return int(chosen.get("max_size") or chosen.get("min_size", 4))

@@ -1,7 +1,8 @@
-"""The environments that one process serves: plain values, read from settings, known to every app.
+"""The environments that one process serves, as plain values that are read from the settings.
 
-An environment (a public registry and an internal one, say) is the only way to reach a KV namespace, the queue, a policy
-or a secret. This module imports no app: each app builds its own namespaces and queue from these values.
+A process may serve several, such as a public registry and an internal one. KV namespaces, the queue, policies and
+secrets are reached only through an environment. This module imports no app: each app builds its own namespaces and
+queue from these values.
 """
 
 from __future__ import annotations
@@ -20,18 +21,18 @@ from django.core.signals import setting_changed
 
 from vskill.errors import VskillError
 
-# What fits the namespace column of every entry and reads well in a log.
+# It has to fit the namespace column of an entry.
 _NAME: Final = re.compile(r"[a-z0-9_-]{1,64}")
 
 
 class UnknownEnvironment(VskillError):
-    """No environment has that name or serves that host."""
+    """No environment has this name or serves this host."""
 
     code = "unknown_environment"
 
 
 class SecretMissing(VskillError):
-    """A secret is asked for that the environment was not given."""
+    """The environment has no secret of this name."""
 
     code = "secret_missing"
 
@@ -42,10 +43,10 @@ class Policy:
 
     ``source_file_roots``: directories below which ``file://`` repositories are accepted (none by default).
     ``source_private_hosts``: host names that may resolve to private addresses (an internal git server).
-    ``source_rewrites``: pairs of URL prefixes, applied when fetching only (a mirror).
+    ``source_rewrites``: pairs of URL prefixes, the first replaced by the second for fetching only (a mirror).
     ``source_ca_file``: PEM file of the authority that signed the certificates of internal hosts.
-    ``trusted_owners``: ``host/owner`` whose skills need structure and rules alone (VENDOR_APPROVED).
-    ``tier1_engines`` and ``tier2_engines``: names of verification engines that are due in each tier.
+    ``trusted_owners``: ``host/owner`` whose skills are checked for structure and by rules only (VENDOR_APPROVED).
+    ``tier1_engines`` and ``tier2_engines``: names of the verification engines that run in each tier.
     """
 
     source_file_roots: tuple[str, ...] = ()
@@ -61,8 +62,8 @@ class Policy:
 class WorkerEnv:
     """One environment.
 
-    ``name`` is the namespace column of every entry; ``hosts`` are the host names it answers to, lower case without port
-    (``*`` for any); ``database`` and ``queue`` are aliases. Secrets never show in ``repr``.
+    ``name`` is the value of the namespace column of its entries. ``hosts`` are the host names that it serves, in lower
+    case and without port, ``*`` for any. ``database`` and ``queue`` are aliases. ``repr`` leaves out the secrets.
     """
 
     name: str
@@ -74,7 +75,7 @@ class WorkerEnv:
     secrets: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), repr=False, compare=False)
 
     def secret(self, name: str) -> str:
-        """Return a secret of this environment; raise ``SecretMissing`` where it has none of that name."""
+        """Return the secret called ``name``; raise ``SecretMissing`` where the environment has none."""
         try:
             return self.secrets[name]
         except KeyError:
@@ -89,18 +90,18 @@ def _tuples(value: Any) -> Any:
 
 
 def _listed(name: str, option: str, value: Any) -> Any:
-    # A text would be taken for the list of its letters, each of them a host or a directory that is allowed.
+    # A text would be read as the list of its letters, each of them an allowed host or directory.
     if not isinstance(value, (list, tuple)):
         raise ImproperlyConfigured(f"VSKILL_ENVIRONMENTS: {option!r} of {name!r} is a list; it was {value!r}.")
     return _tuples(value)
 
 
 def build_environment(name: str, options: Mapping[str, Any], variables: Mapping[str, str]) -> WorkerEnv:
-    """Build one environment from its part of ``VSKILL_ENVIRONMENTS``.
+    """Return the environment called ``name`` that its ``options`` in ``VSKILL_ENVIRONMENTS`` describe.
 
-    ``options["secrets"]`` maps a secret to the name of the variable that holds it, so that settings never hold one.
-    Raises ``ImproperlyConfigured`` for an option or policy that does not exist or is of another type, for a name that
-    no column could hold, and for a secret whose variable is not set.
+    ``options["secrets"]`` maps the name of a secret to the name of an environment variable in ``variables``, so that
+    settings contain no secret. Raises ``ImproperlyConfigured`` for an unknown option or policy, one of the wrong type,
+    an invalid name, and a secret whose variable is not set.
     """
     if not _NAME.fullmatch(name):
         raise ImproperlyConfigured(
@@ -134,14 +135,14 @@ def build_environment(name: str, options: Mapping[str, Any], variables: Mapping[
 
 @lru_cache(maxsize=1)
 def all_environments() -> Mapping[str, WorkerEnv]:
-    """Return every configured environment by name, in the order of the settings."""
+    """Return all configured environments by name, in the order of the settings."""
     return MappingProxyType(
         {name: build_environment(name, options, os.environ) for name, options in settings.VSKILL_ENVIRONMENTS.items()}
     )
 
 
 def get_environment(name: str) -> WorkerEnv:
-    """Return the environment of that name; raise ``UnknownEnvironment`` where there is none."""
+    """Return the environment called ``name``; raise ``UnknownEnvironment`` where there is none."""
     try:
         return all_environments()[name]
     except KeyError:
@@ -150,7 +151,10 @@ def get_environment(name: str) -> WorkerEnv:
 
 
 def environment_for_host(host: str) -> WorkerEnv:
-    """Return the environment that serves ``host`` (a port and a final dot are ignored): an exact name before ``*``."""
+    """Return the environment that serves ``host``, by an exact name or else by ``*``.
+
+    A port and a final dot are ignored. Raises ``UnknownEnvironment`` where none serves it.
+    """
     bare = host.lower() if host.endswith("]") else host.lower().rsplit(":", 1)[0].removesuffix(".")
     for wanted in (bare, "*"):
         for env in all_environments().values():

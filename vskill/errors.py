@@ -1,4 +1,4 @@
-"""The root of the one exception tree: every room derives its own errors from ``VskillError``."""
+"""The base class of all errors of the product."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import ClassVar
 class VskillError(Exception):
     """Base of every error that vskill raises on purpose.
 
-    ``str(error)`` is a sentence for a person: what happened, what was kept, what to do.
-    ``code`` is a stable word for machines; APIs return it and tests compare it.
+    ``str(error)`` is a sentence for a person: what happened, what was kept, what to do. ``code`` is a stable word for
+    programs; APIs return it and tests compare it.
     """
 
     code: ClassVar[str] = "error"

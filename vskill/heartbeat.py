@@ -1,4 +1,4 @@
-"""Signs of life: each process of a role writes an entry that expires soon after the process dies."""
+"""Heartbeats: each process of a role writes an entry that expires soon after the process dies."""
 
 from __future__ import annotations
 
@@ -30,16 +30,19 @@ def _prefix(role: str) -> str:
 
 
 def process_name() -> str:
-    """Return the name of this process: host and process id."""
+    """Return the name of this process, ``host:pid``."""
     return f"{socket.gethostname()}:{os.getpid()}"
 
 
 @asynccontextmanager
 async def heartbeat(role: str, environments: Iterable[WorkerEnv]) -> AsyncIterator[None]:
-    """Show in each environment that a process of ``role`` lives, while the body runs."""
+    """Write a heartbeat of this process as ``role`` in each environment every ``INTERVAL`` seconds while the body runs.
+
+    The entries are deleted at the end. A failed write is logged and not raised.
+    """
     served = list(environments)
     await _beat(role, served)
-    beating = asyncio.create_task(_beat_for_ever(role, served))
+    beating = asyncio.create_task(_beat_repeatedly(role, served))
     try:
         yield
     finally:
@@ -50,7 +53,7 @@ async def heartbeat(role: str, environments: Iterable[WorkerEnv]) -> AsyncIterat
                 await KVNamespace(KVEntry, env).delete(_prefix(role) + process_name())
 
 
-async def _beat_for_ever(role: str, environments: list[WorkerEnv]) -> None:
+async def _beat_repeatedly(role: str, environments: list[WorkerEnv]) -> None:
     while True:
         await asyncio.sleep(INTERVAL)
         await _beat(role, environments)
@@ -61,17 +64,17 @@ async def _beat(role: str, environments: list[WorkerEnv]) -> None:
         try:
             await KVNamespace(KVEntry, env).put(_prefix(role) + process_name(), {"role": role}, ttl=TTL)
         except (AnyDatabaseError, VskillError) as error:
-            # The next beat tries again; a process that cannot write for longer does look dead, and should.
+            # The next beat tries again. A process that cannot write for longer looks dead, as it should.
             logger.warning("no sign of life could be written in %s: %s", env.name, error)
 
 
 async def living(env: WorkerEnv, role: str) -> list[str]:
-    """Return the names of the processes of ``role`` that live."""
+    """Return the names of the processes of ``role`` that have a heartbeat in ``env``."""
     prefix = _prefix(role)
     return [key.removeprefix(prefix) async for key in KVNamespace(KVEntry, env).list_all(prefix)]
 
 
 async def health(env: WorkerEnv, roles: Iterable[str]) -> dict[str, Any]:
-    """Return, for each role, whether one of its processes lives and which."""
+    """Return for each role ``{"alive": bool, "processes": [name, ...]}``, by the heartbeats in ``env``."""
     found = {role: await living(env, role) for role in roles}
     return {role: {"alive": bool(names), "processes": names} for role, names in found.items()}

@@ -1,4 +1,4 @@
-"""Middleware: the environment of a request, a database that is away, and the headers of every answer."""
+"""Middleware: the environment of a request, the answer while the database is unavailable, and security headers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ CONTENT_SECURITY_POLICY: Final = (
 
 
 class _Middleware:
-    """Both kinds of middleware in one: synchronous below WSGI, asynchronous below ASGI."""
+    """Base of a middleware that is synchronous under WSGI and asynchronous under ASGI."""
 
     sync_capable = True
     async_capable = True
@@ -49,10 +49,10 @@ class _Middleware:
 
 
 class WorkerEnvMiddleware(_Middleware):
-    """Answer each request inside the environment that its host name chooses."""
+    """Run each request inside the environment that its host name selects."""
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
-        """Run the rest of the request in its scope; 421 for a host that no environment serves."""
+        """Process the request in the scope of its environment; answer 421 where no environment serves the host."""
         if self.is_async:
             return self._answer(request)
         if (env := _environment_of(request)) is None:
@@ -60,7 +60,7 @@ class WorkerEnvMiddleware(_Middleware):
         return _stream_in_scope(env, cast(HttpResponseBase, run_with_worker_env(env, self.get_response, request)))
 
     def process_view(self, request: HttpRequest, _view: Any, _args: Any, _kwargs: Any) -> None:
-        """Answer 404 to an address with a NUL character: nothing has such a name, and PostgreSQL refuses to look."""
+        """Answer 404 to a path with a NUL character, which nothing is named by and PostgreSQL refuses in a query."""
         if "\0" in request.path_info:
             raise Http404("No name has a NUL character.")
 
@@ -84,7 +84,7 @@ def _misdirected() -> HttpResponse:
 
 
 def _stream_in_scope(env: WorkerEnv, response: HttpResponseBase) -> HttpResponseBase:
-    # A streamed body is made after the view has returned, when the scope of the request has ended.
+    # A streamed body is generated after the view has returned, when the scope of the request has ended.
     if not isinstance(response, StreamingHttpResponse) or isinstance(response, FileResponse):
         return response
     content = response.streaming_content
@@ -105,24 +105,27 @@ def _stream_in_scope(env: WorkerEnv, response: HttpResponseBase) -> HttpResponse
 
 
 class DatabaseUnavailableMiddleware(_Middleware):
-    """Answer 503 with Retry-After while the database is away; never an empty page.
+    """Answer 503 with Retry-After while the database is unavailable, and never an empty page.
 
-    What another middleware raises does not come here, because Django makes an answer of it where it is raised: that one
-    is ``vskill.views.server_error``.
+    An exception in another middleware does not arrive here, because Django turns it into an answer where it is raised:
+    ``vskill.views.server_error`` handles it.
     """
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
-        """Pass the request on; what a view raises arrives in ``process_exception``."""
+        """Pass the request on; an exception of the view arrives in ``process_exception``."""
         return self.get_response(request)
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponseBase | None:
-        """Return the 503 for a database that is away; leave every other exception alone."""
+        """Return the 503 where the database is unavailable, or ``None`` for any other exception."""
         return unavailable(request, exception)
 
 
 def unavailable(request: HttpRequest, exception: BaseException | None) -> HttpResponseBase | None:
-    """Return the 503 for an error of the connection, met by a query or by the read of an entry that was needed; return
-    ``None`` for everything else."""
+    """Return the 503 for an exception that means that the database is unavailable, or ``None`` for any other.
+
+    That is an error of the connection, or an entry that was needed and could not be read in time or at all. The answer
+    is JSON below ``/api/`` and a page elsewhere.
+    """
     if isinstance(exception, EntryUnavailable):
         away = exception.status in (Status.UNREADABLE, Status.TIMED_OUT)
     else:
@@ -130,23 +133,23 @@ def unavailable(request: HttpRequest, exception: BaseException | None) -> HttpRe
     if not away:
         return None
     logger.error("database unavailable at %s: %s", request.path, exception)
-    # A session that cannot be saved comes after whatever the page has done, so nothing is promised about that.
+    # The text promises nothing about the request itself: a session is saved only after the page has done its work.
     message = "The database does not answer right now. What had been stored is kept; please try again in a moment."
     response: HttpResponseBase
     if request.path.startswith("/api/"):
         response = JsonResponse({"error": "database_unavailable", "message": message}, status=503)
     else:
-        # Without the request: its context processors would ask the database who the user is.
+        # Without the request, whose context processors would query the database for the user.
         response = HttpResponse(render_to_string("503.html", {"message": message}), status=503)
     response["Retry-After"] = "10"
     return response
 
 
 class SecurityHeadersMiddleware(_Middleware):
-    """Set the content security policy, and forbid guessing of content types."""
+    """Set the content security policy and the permissions policy of every answer."""
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
-        """Add the headers to the answer."""
+        """Add the headers that the answer does not have yet."""
         response = self.get_response(request)
         if isinstance(response, HttpResponseBase):
             return self._add(response)

@@ -1,4 +1,4 @@
-"""A few child processes that live and end together."""
+"""A group of child processes that are started, restarted and stopped together."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Final
 
 logger = logging.getLogger(__name__)
 
-# Longer than a consumer takes that gives work back after its grace.
+# Seconds. Longer than a consumer takes to finish its grace period and return its work to the queue.
 STOP_LIMIT: Final = 45.0
 RESTART_PAUSE: Final = 1.0
 MAX_RESTARTS: Final = 5
@@ -23,15 +23,15 @@ _PR_SET_PDEATHSIG: Final = 1
 
 
 def _end_with_parent() -> None:
-    """Ask Linux to end this child when its parent dies, so that even a killed parent leaves no process behind."""
+    """Make Linux terminate this child when its parent dies, so that even a killed parent leaves no process behind."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 class ProcessGroup:
-    """Named children: started together, started again when one dies, ended together.
+    """Child processes by name, which are started together, restarted when one dies, and stopped together.
 
-    ``variables`` are added to the environment variables of each child. ``stop`` may be called from a signal handler.
-    ``failed`` says why the group gave up, empty while it did not.
+    ``commands`` maps a name to the arguments of its process, ``variables`` are added to the environment variables of
+    each. ``stop`` may be called from a signal handler. ``failed`` says why the group gave up, and is empty before.
     """
 
     def __init__(self, commands: Mapping[str, Sequence[str]], variables: Mapping[str, str]) -> None:
@@ -51,20 +51,23 @@ class ProcessGroup:
         self._children[name] = subprocess.Popen(
             self._commands[name],
             stdin=subprocess.DEVNULL,
-            # This process has one thread, which is what makes code between fork and exec safe.
+            # Code between fork and exec is safe because this process has a single thread.
             preexec_fn=_end_with_parent if sys.platform == "linux" else None,
             env=self._variables,
         )
         if self.stopping:
-            # The order to stop came while it was being started, and did not reach it.
+            # stop() was called while this child was being started, and so did not reach it.
             self._children[name].terminate()
 
     def ended(self) -> str | None:
-        """Return the name of a child that has ended, or ``None`` while all live."""
+        """Return the name of a child that has ended, or ``None`` while all of them run."""
         return next((name for name, child in self._children.items() if child.poll() is not None), None)
 
     def watch(self) -> None:
-        """Wait until told to stop, and start a child again that ends by itself; give up when that happens too often."""
+        """Restart each child that ends by itself, until ``stop`` is called.
+
+        Gives up and sets ``failed`` after more than ``MAX_RESTARTS`` deaths within ``RESTART_WINDOW`` seconds.
+        """
         while not self.stopping:
             time.sleep(0.2)
             name = self.ended()
@@ -84,7 +87,7 @@ class ProcessGroup:
                 self._start(name)
 
     def stop(self) -> None:
-        """Pass the order to end on to every child; a second call ends them at once."""
+        """Send SIGTERM to every child, or SIGKILL on a second call."""
         number = signal.SIGKILL if self.stopping else signal.SIGTERM
         self.stopping = True
         for child in self._children.values():
@@ -92,7 +95,7 @@ class ProcessGroup:
                 child.send_signal(number)
 
     def end(self) -> None:
-        """Wait until every child has ended, and kill what does not end in time."""
+        """Stop the children, wait until each has ended, and kill those that do not end within ``STOP_LIMIT``."""
         if not self.stopping:
             self.stop()
         deadline = time.monotonic() + STOP_LIMIT

@@ -1,4 +1,4 @@
-"""Bound the body of a request before the framework sees it: Django would write all of it to a temporary file first."""
+"""Limit the body of a request before Django sees it, which would first write all of it to a temporary file."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-# Nothing is uploaded here: the largest honest body is the form with the list of a repository's skills.
+# Nothing is uploaded here. The largest legitimate body is the form with the list of a repository's skills.
 MAX_BODY_BYTES: Final = 1024 * 1024
-# Who sends more slowly holds a connection and a file open for as long as he likes.
+# Without this limit, a slow client could hold a connection and a file open for any time.
 MAX_BODY_SECONDS: Final = 60.0
 _ANSWERS: Final = {
     413: b"The body of this request is too large. Nothing was read or changed.\n",
@@ -23,9 +23,9 @@ _ANSWERS: Final = {
 
 
 class LimitBodies:
-    """An ASGI application that answers 413 to a body over the limit, whether its length is announced or not.
+    """ASGI middleware that answers 413 to a body of more than ``limit`` bytes, whether or not its length is announced.
 
-    A body that has not arrived after ``seconds`` is answered 408.
+    A body that has not arrived completely after ``seconds`` is answered with 408.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class LimitBodies:
         self._seconds = seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, and take no more of its body than the limit."""
+        """Pass the request on to the application, with no more of its body than the limit."""
         if scope["type"] != "http":
             await self._application(scope, receive, send)
             return
@@ -61,7 +61,7 @@ class LimitBodies:
 
 
 class _Body:
-    """Takes a body from the client; ``refused`` is the status that answers one that was not taken to its end."""
+    """The body of one request as it arrives; ``refused`` is 413 or 408 once it is too large or too slow, else 0."""
 
     def __init__(self, receive: Receive, limit: int, deadline: float) -> None:
         self.refused = 0
@@ -71,9 +71,9 @@ class _Body:
         self._complete = False
 
     async def receive(self) -> Message:
-        """Return the next message; to the framework a client whose body is refused has gone away, so that it stops."""
+        """Return the next message; a disconnect once the body is refused, so that the framework stops reading."""
         if self._complete:
-            # What follows is only that the client leaves, however long the answer takes.
+            # Only the client's disconnect can follow, and the answer may take any time until then.
             return await self._receive()
         if not self.refused:
             try:

@@ -1,4 +1,4 @@
-"""Settings, read from the environment through django-environ. Every variable stands in the README's table."""
+"""Settings, read from environment variables with django-environ; the README has a table of all variables."""
 
 from __future__ import annotations
 
@@ -17,14 +17,17 @@ environ.Env.read_env(BASE_DIR / ".env", overwrite=False)
 
 
 def _kept_secret(path: Path) -> str:
-    """Return the secret kept in ``path``, made at random on the first start and readable by its owner alone."""
+    """Return the secret that is stored in ``path``.
+
+    It is generated on the first start, in a file that only its owner may read.
+    """
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
         draft.touch(mode=0o600, exist_ok=False)
         draft.write_text(secrets.token_urlsafe(50))
-        # The name appears together with the whole text, or not at all where another process of the same start was
-        # first: all of them must sign with one key.
+        # Linked only when complete, and not over the file of another process of the same start: all of them have to
+        # sign with the same key.
         with contextlib.suppress(FileExistsError):
             path.hardlink_to(draft)
         draft.unlink()
@@ -143,30 +146,30 @@ def _database(url: str) -> dict[str, object]:
     database: dict[str, object] = {**environ.Env.db_url_config(url), "CONN_MAX_AGE": 0}
     if database["ENGINE"] == "django.db.backends.sqlite3":
         database["OPTIONS"] = {
-            # IMMEDIATE, because a transaction that reads and then writes could not wait for its lock otherwise.
+            # IMMEDIATE, because a transaction that first reads and then writes could otherwise not wait for the lock.
             "transaction_mode": "IMMEDIATE",
             "timeout": 30,
-            # FULL, because an accepted submission must outlive a power cut.
+            # FULL, because an accepted submission has to survive a power failure.
             "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA cache_size=-16000;",
         }
-        # A file and not memory: threads and processes of the tests share it as they do in operation.
+        # A file and not memory, so that threads and processes of the tests share it as in production.
         database["TEST"] = {"NAME": str(DATA_DIR / "test.sqlite3")}
     elif database["ENGINE"] == "django.db.backends.postgresql":
-        # The driver takes longer to load than the rest of a command on SQLite.
-        from vskill.postgresql.pool import RECONNECT_SECONDS, connect_again  # noqa: PLC0415 - for this database alone
+        # The driver takes longer to load than the rest of a command that runs on SQLite.
+        from vskill.postgresql.pool import RECONNECT_SECONDS, connect_again  # noqa: PLC0415 - for this database only
 
         database["ENGINE"] = "vskill.postgresql"
         database["OPTIONS"] = {
             "pool": {
                 "min_size": 0,
                 "max_size": DATABASE_POOL_SIZE,
-                # Long enough for a server that is started anew; while it is away, a few threads wait this long for each
-                # of all the pages that are asked for.
+                # Seconds. Long enough for a server to restart; while it is down, every request waits this long for a
+                # connection, on a few threads.
                 "timeout": 10,
                 "reconnect_timeout": RECONNECT_SECONDS,
                 "reconnect_failed": connect_again,
             },
-            # A network that swallows packets must not hold a thread for ever.
+            # So that a network that drops packets does not block a thread for good.
             "connect_timeout": 5,
             "tcp_user_timeout": 20_000,
         }
@@ -204,7 +207,7 @@ SCAN_PROCESSES = env.int("VSKILL_SCAN_PROCESSES", default=2)
 
 
 def _not_a_health_check(record: logging.LogRecord) -> bool:
-    """Keep the answer "not yet" of /healthz out of the log: whoever asks is told, and asks again every moment."""
+    """Return whether a log record is not about /healthz, whose 503 answers would fill the log during a start."""
     return getattr(getattr(record, "request", None), "path", "") != "/healthz"
 
 

@@ -1,4 +1,4 @@
-"""The order to stop, as long-running commands hear it."""
+"""Signals that stop a long-running command."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from types import FrameType, TracebackType
 from typing import Any, Final, Self
 
 SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
-# Ctrl-C reaches every process of a terminal, and a parent that hears it too passes it on as SIGTERM: one order, heard
-# twice.
+# Ctrl-C reaches every process of a terminal, and a parent passes it on as SIGTERM, so a child gets two signals for one
+# request to stop.
 ECHO_SECONDS: Final = 2.0
 
 
 class StopSignals:
-    """Turn the first SIGTERM or SIGINT into an event, and end the process at once on the second.
+    """Turn the first SIGTERM or SIGINT into an event, and exit the process immediately on the second.
 
-    Entered in the main thread; ``event`` is then awaited in the event loop, which may run in another thread.
+    The context is entered in the main thread. ``event`` is called in the event loop, which may run in another thread.
     """
 
     def __init__(self) -> None:
@@ -30,13 +30,13 @@ class StopSignals:
         self._previous_wakeup = -1
 
     def __enter__(self) -> Self:
-        # Python runs handlers in the main thread alone, and two signals at once can leave it asleep in a lock (4 of
-        # 25 times). The number of each signal is written to this socket by the thread it reached, and wakes the loop.
+        # Python runs signal handlers only in the main thread, which two signals at once can leave asleep in a lock (4
+        # of 25 times). The thread that a signal reaches therefore writes its number to this socket and wakes the loop.
         self._heard, self._wakeup = socket.socketpair()
         self._heard.setblocking(False)
         self._wakeup.setblocking(False)
         self._previous_wakeup = signal.set_wakeup_fd(self._wakeup.fileno(), warn_on_full_buffer=False)
-        self._previous = {number: signal.signal(number, _written_to_the_socket) for number in SIGNALS}
+        self._previous = {number: signal.signal(number, _ignore) for number in SIGNALS}
         return self
 
     def __exit__(
@@ -49,7 +49,7 @@ class StopSignals:
         self._heard.close()
 
     def event(self) -> asyncio.Event:
-        """Return the event of the running loop; it is set already where the order came before."""
+        """Return an event of the running loop that the first signal sets, even one from before this call."""
         self._event = asyncio.Event()
         asyncio.get_running_loop().add_reader(self._heard, self._read)
         return self._event
@@ -70,5 +70,5 @@ class StopSignals:
             os._exit(1)
 
 
-def _written_to_the_socket(_number: int, _frame: FrameType | None) -> None:
-    """Stand in for the default action, which would end the process; ``StopSignals._read`` gets the number."""
+def _ignore(_number: int, _frame: FrameType | None) -> None:
+    """Replace the default action, which would end the process; ``StopSignals._read`` handles the signal."""

@@ -1,4 +1,4 @@
-"""The URL space: the admin, the submissions, and the marketplace at the root."""
+"""The URLs: health check, admin, submissions, and the marketplace at the root."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pages of the ground floor: is everything alive, and what broke?"""
+"""The health check and the page of server errors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROLES = ("consumer", "scheduler")
 
 @require_safe
 async def healthz(_request: HttpRequest) -> JsonResponse:
-    """Answer 200 while web, database, consumer and scheduler live, 503 with the names of those that do not."""
+    """Answer 200 while web, database, consumer and scheduler are alive, else 503 with the names of the dead ones."""
     env = require_worker_env()
     parts = {"web": {"alive": True}, **await health(env, ROLES)}
     dead = [name for name, part in parts.items() if not part["alive"]]
@@ -30,7 +30,9 @@ async def healthz(_request: HttpRequest) -> JsonResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponseBase:
-    """Answer what a middleware let through: 503 for a database that is away (a session that it could neither load nor
-    save), 500 for everything else."""
-    # Django calls the handler of its errors while it handles the error, and says in no other way which one it is.
+    """Answer an error that a middleware raised: 503 where the database is unavailable, 500 for anything else.
+
+    The first happens when a session can be neither loaded nor saved.
+    """
+    # Django calls this handler while it handles the exception and does not pass the exception in any other way.
     return unavailable(request, sys.exception()) or defaults.server_error(request)

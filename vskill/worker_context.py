@@ -1,9 +1,10 @@
-"""The current worker environment: scoped, never set, never cleared.
+"""The current worker environment, which exists only inside a scope.
 
-``run_with_worker_env(env, func)`` is the only way in. The scope lives in asgiref's ``Local``, which follows ``await``,
-tasks and ``sync_to_async``. ``Local`` tags its data with the thread, so a thread that was handed a copied context by
-other means (``asyncio.to_thread``) would see nothing: the same scope therefore rides in a ``ContextVar`` as well, and
-is read from there when ``Local`` is empty. Both are written together, in one place, and restored together.
+``run_with_worker_env(env, func)`` is the only way to open a scope. The scope is stored in asgiref's ``Local``, which
+follows ``await``, tasks and ``sync_to_async``. ``Local`` tags its data with the thread, so a thread that receives a
+copied context in another way (``asyncio.to_thread``) would see nothing. The scope is therefore also stored in a
+``ContextVar``, which is read where ``Local`` is empty. Both are written together, in one function, and restored
+together.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ T = TypeVar("T")
 
 
 class WorkerEnvMissing(VskillError):
-    """Something that belongs to an environment is asked for outside any scope."""
+    """The current environment is needed outside any scope."""
 
     code = "worker_env_missing"
 
 
 class EnvClosed(VskillError):
-    """Work that outlived its batch asks for the batch's environment."""
+    """The current environment is needed by work that outlived its scope."""
 
     code = "env_closed"
 
@@ -61,15 +62,15 @@ def _entered(scope: _Scope) -> Iterator[None]:
     try:
         yield
     finally:
-        # The previous value is put back and never deleted: older asgiref removed a deleted attribute from other
+        # The previous value is restored and the attribute never deleted: older versions of asgiref deleted it in other
         # contexts too.
         _local.scope = previous_local
         _carried.set(previous_carried)
 
 
 async def _call_in_scope(env: WorkerEnv, func: Callable[..., Awaitable[T]], args: Any, kwargs: Any) -> T:
-    # func is called in here, not before: a task that is cancelled before its first step must leave no coroutine behind
-    # that was never awaited.
+    # func is called in here and not before, so that a task that is cancelled before its first step leaves no coroutine
+    # behind that was never awaited.
     scope = _Scope(env)
     try:
         with _entered(scope):
@@ -87,8 +88,8 @@ async def _await_in(scope: _Scope, awaitable: Awaitable[T]) -> T:
 
 
 def _iterate_in(scope: _Scope, generator: Generator[T, Never, Any]) -> Generator[T, None, Any]:
-    # A generator has no context of its own: each step runs in the context of whoever asks for the next item, so the
-    # scope is entered for the step alone and is never left behind in the code between two steps.
+    # A generator has no context of its own. Each step runs in the context of the code that requests the next item, so
+    # the scope is entered for each step only, and that code does not see it between two steps.
     try:
         while True:
             with _entered(scope):
@@ -127,10 +128,10 @@ def run_with_worker_env(env: WorkerEnv, func: Callable[..., T], /, *args: Any, *
 def run_with_worker_env(env: WorkerEnv, func: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """Run ``func(*args, **kwargs)`` with ``env`` as the current environment and return its result.
 
-    A plain function runs at once. What gives an awaitable (a coroutine function, an async view) gives one here that
-    keeps the scope until it ends, and a generator function, plain or async, gives a generator that has the scope in
-    each of its steps. Scopes nest: each sees its own and the outer one is back afterwards, by return, exception and
-    cancellation alike.
+    A plain function runs immediately. Where ``func`` returns an awaitable (a coroutine function, an async view), so
+    does this, and the scope lasts until that ends. Where it returns a generator, plain or async, this returns one that
+    has the scope in each of its steps. Scopes nest: the outer one is restored after a return, an exception and a
+    cancellation.
     """
     if iscoroutinefunction(func):
         return _call_in_scope(env, func, args, kwargs)
@@ -159,7 +160,7 @@ def _closed(scope: _Scope) -> EnvClosed:
 def get_worker_env() -> WorkerEnv | None:
     """Return the environment of the current scope, or ``None`` outside any.
 
-    Raises ``EnvClosed`` in work that was started inside a scope and is still running after it ended.
+    Raises ``EnvClosed`` in work that was started inside a scope and still runs after the scope has ended.
     """
     scope = _current_scope()
     if scope is None:
@@ -170,7 +171,7 @@ def get_worker_env() -> WorkerEnv | None:
 
 
 def refuse_closed_scope() -> None:
-    """Raise ``EnvClosed`` in work that outlived its scope; cheap enough for each of a hundred thousand reads."""
+    """Raise ``EnvClosed`` in work that outlived its scope; cheap enough to be called for every read."""
     scope = _carried.get()
     if scope is not None and scope.closed:
         raise _closed(scope)

@@ -1,4 +1,4 @@
-"""The WSGI application, for hosts that cannot serve ASGI (pages only; nothing here needs a socket)."""
+"""The WSGI application, for hosts that cannot serve ASGI."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a management command needs to do its work inside an environment."""
+"""The base class of management commands that work inside an environment."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from vskill.worker_context import run_with_worker_env
 
 
 class EnvironmentCommand(BaseCommand):
-    """Run a command's work inside the environment that ``--environment`` names.
+    """A command that runs inside the environment that ``--environment`` names.
 
-    A subclass writes ``work``, a coroutine method that ``handle`` runs once for each selected environment, one after
-    another, in the scope of that environment and on an event loop of its own. A command that serves several
-    environments at once, or sums up over them, overrides ``handle`` and calls ``selected_environments`` and ``run_in``
-    itself, within ``connections_given_back``.
+    A subclass implements the coroutine method ``work``. ``handle`` runs it once for each selected environment, one
+    after another, in the scope of that environment and on a new event loop. A command that serves several environments
+    at once, or sums up over them, overrides ``handle`` and calls ``selected_environments`` and ``run_in`` itself,
+    within ``connections_given_back``.
 
-    ``all_by_default`` says what happens without ``--environment``: every configured environment, in the order of the
-    settings, or the only one there is. A server of several never guesses which of them was meant.
+    Without ``--environment`` a command runs in every configured environment, in the order of the settings, where
+    ``all_by_default`` is true, and otherwise in the only one. Where there are several, it does not guess.
     """
 
     all_by_default: ClassVar[bool] = False
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Add ``--environment``; a subclass that has arguments of its own calls this first."""
+        """Add ``--environment``; a subclass with its own arguments calls this first."""
         default = "every configured one" if self.all_by_default else "the only one there is"
         parser.add_argument("--environment", metavar="NAME", help=f"environment to work in (default: {default})")
 
@@ -41,7 +41,7 @@ class EnvironmentCommand(BaseCommand):
     def selected_environments(self, options: Mapping[str, Any]) -> list[WorkerEnv]:
         """Return the environments to work in.
 
-        Raises ``CommandError`` for a name that is not configured, and for no name where one is needed.
+        Raises ``CommandError`` for a name that is not configured, and for a missing name where one is needed.
         """
         name: str | None = options.get("environment")
         if name is not None:
@@ -56,11 +56,11 @@ class EnvironmentCommand(BaseCommand):
         raise CommandError(f"Nothing was done: name one of the environments with --environment. Configured: {known}.")
 
     async def work(self, env: WorkerEnv, options: Mapping[str, Any]) -> Any:
-        """Do the work in one environment; it is the current one, and what is returned comes back from ``run_in``."""
+        """Do the work in ``env``, which is the current environment; ``run_in`` returns the result."""
         raise NotImplementedError(f"{type(self).__name__} has no work.")
 
     def run_in(self, env: WorkerEnv, options: Mapping[str, Any]) -> Any:
-        """Run ``work`` to its end inside the scope of ``env`` and return its result."""
+        """Run ``work`` inside the scope of ``env`` and return its result."""
 
         async def main() -> Any:
             return await run_with_worker_env(env, self.work, env, options)
@@ -75,9 +75,9 @@ class EnvironmentCommand(BaseCommand):
 
     @contextmanager
     def connections_given_back(self) -> Iterator[None]:
-        """Give back, when the body ends, each connection that it opened.
+        """Close each connection that the body opened, when the body ends.
 
-        Those of the threads for database work are among them; the ones that its caller holds in this thread stay open.
+        This includes those of the threads for database work. Connections that this thread held before stay open.
         """
         held = {
             connection.alias

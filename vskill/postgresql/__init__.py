@@ -1,1 +1,1 @@
-"""Django's PostgreSQL backend with a pool that gives out no connection that its server has ended: the ``ENGINE``."""
+"""The database backend (``ENGINE``): Django's for PostgreSQL, whose pool hands out no connection that is broken."""

@@ -1,4 +1,4 @@
-"""What psycopg's pool is told, so that it works again at once when its database does."""
+"""Settings of psycopg's pool by which it works again as soon as its database does."""
 
 from __future__ import annotations
 
@@ -8,20 +8,22 @@ from typing import Any, Final
 import psycopg
 from psycopg_pool import ConnectionPool
 
-# The pool waits twice as long after each attempt, up to this; by itself it would after 5 minutes be away for as long.
+# The pool doubles the wait after each failed attempt, up to this. The default of 5 minutes would let it stay down for
+# as long again after an outage of 5 minutes.
 RECONNECT_SECONDS: Final = 1.0
 
 
 def is_broken(connection: psycopg.Connection[Any]) -> bool:
-    """Return whether the server has ended a connection that lay idle.
+    """Return whether the server has closed an idle connection.
 
-    It costs no round trip while the connection is quiet: a server that ends one says so, or its end closes the socket.
+    This takes no round trip while nothing has arrived on the connection: a server that closes one sends a message or
+    closes the socket.
     """
     try:
         waiting = select.poll()
         waiting.register(connection.fileno(), select.POLLIN)
         if waiting.poll(0):
-            # It may be a notice and not the end; the server knows.
+            # It may be only a notice, so the server is asked.
             ConnectionPool.check_connection(connection)
     except psycopg.Error:
         return True
@@ -29,10 +31,10 @@ def is_broken(connection: psycopg.Connection[Any]) -> bool:
 
 
 def connect_again(pool: ConnectionPool[Any]) -> None:
-    """Let a pool that has given up a connection try again where somebody waits for one: ``reconnect_failed``.
+    """Make a pool that gave up on a connection try again where a client waits for one (``reconnect_failed``).
 
-    By itself it tries when the next one asks, and those who wait already would wait in vain.
+    By itself the pool tries again only at the next request, and clients that already wait would time out.
     """
     if pool.get_stats()["requests_waiting"]:
-        # It checks those that lie idle, of which there are none while somebody waits, and lets the pool grow.
+        # This checks the idle connections, of which there are none while a client waits, and makes the pool grow.
         pool.check()

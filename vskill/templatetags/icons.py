@@ -1,4 +1,4 @@
-"""The icons of the product: line drawings on a grid of 16, drawn for it, inline so that a page needs no request."""
+"""The icons of the product: line drawings on a grid of 16, as inline SVG, so that a page needs no request for them."""
 
 from __future__ import annotations
 
@@ -48,9 +48,10 @@ DRAWINGS: Final[dict[str, str]] = {
 
 
 def draw(name: str, label: str = "") -> SafeString:
-    """Return one icon as inline SVG; ``label`` names it for those who cannot see it, without one it is decoration.
+    """Return the icon ``name`` as inline SVG.
 
-    Raises ``KeyError`` for a name that does not exist: a missing icon is a mistake of ours, found by the first test.
+    ``label`` is its text for screen readers, which skip an icon without one. Raises ``KeyError`` for an unknown name,
+    which is a mistake in the calling template.
     """
     shape = mark_safe(DRAWINGS[name])  # noqa: S308 - constants of this module, never input
     said = format_html('role="img" aria-label="{}"', label) if label else mark_safe('aria-hidden="true"')

@@ -1,4 +1,4 @@
-"""Words and marks that every page shares: icons, times, sizes, and a dash for what is not known."""
+"""Template tags and filters of all pages: icons, times, sizes, and a dash for unknown values."""
 
 from __future__ import annotations
 
@@ -36,7 +36,10 @@ def icon(name: str, label: str = "") -> SafeString:
 
 @register.inclusion_tag("components/badge.html")
 def state_badge(group: str, label: str, large: bool = False) -> dict[str, Any]:
-    """Show the state of a submission: the icon and colour of its group, and always its words."""
+    """Return the context of a badge for the state of a submission.
+
+    ``group`` selects icon and colour, ``label`` is the text, and ``large`` the size.
+    """
     return {
         "tone": group if group in _BADGES else "idle",
         "icon": _BADGES.get(group, "question"),
@@ -47,44 +50,47 @@ def state_badge(group: str, label: str, large: bool = False) -> dict[str, Any]:
 
 @register.inclusion_tag("components/copy.html")
 def copy_block(identifier: str, text: str, what: str = "command") -> dict[str, str]:
-    """Show text to copy, with a button where scripts run. ``identifier`` must be unique in the page."""
+    """Return the context of a block of ``text`` to copy, with a button where scripts run.
+
+    ``identifier`` must be unique in the page; ``what`` names the text for screen readers.
+    """
     return {"identifier": identifier, "text": text, "what": what}
 
 
 @register.simple_tag
 def product_version() -> str:
-    """Return the version that runs, empty where the installation does not say."""
+    """Return the version of the product, empty where the settings have none."""
     return str(getattr(settings, "VSKILL_VERSION", ""))
 
 
 @register.simple_tag
 def source_url() -> str:
-    """Return where the source of this server is published, empty where its operator names no place."""
+    """Return the address where the source of this server is published, empty where its operator has set none."""
     return str(getattr(settings, "VSKILL_SOURCE_URL", ""))
 
 
 @register.simple_tag(takes_context=True)
 def current_if(context: template.Context, prefix: str) -> SafeString | str:
-    """Mark a link of the navigation when the page shown lies under it."""
+    """Return ``aria-current`` for a link of the navigation where the path of the page starts with ``prefix``."""
     path = getattr(context.get("request"), "path", "")
     return format_html(' aria-current="{}"', "page" if path == prefix else "true") if path.startswith(prefix) else ""
 
 
 @register.filter
 def dash(value: Any) -> Any:
-    """Return the value, or a dash where it is not known: never a 0 that nobody counted."""
+    """Return the value, or a dash where it is ``None`` or empty; 0 stays 0."""
     return UNKNOWN if value is None or value == "" else value
 
 
 @register.filter
 def number(value: int | None) -> str:
-    """Return a count with its thousands apart, or a dash."""
+    """Return a count with thousands separators, or a dash for ``None``."""
     return UNKNOWN if value is None else f"{value:,}"
 
 
 @register.filter
 def bytesize(value: int | None) -> str:
-    """Return a size in B, KB or MB (of 1,000), or a dash."""
+    """Return a size in bytes as B, KB or MB (of 1,000), or a dash for ``None``."""
     if value is None:
         return UNKNOWN
     if value < 1_000:
@@ -94,12 +100,15 @@ def bytesize(value: int | None) -> str:
 
 @register.filter
 def short(value: str | None, length: int = 12) -> str:
-    """Return the first characters of a hash, or a dash."""
+    """Return the first ``length`` characters of a hash, or a dash where there is none."""
     return value[:length] if value else UNKNOWN
 
 
 def as_moment(value: datetime | str | int | float | None) -> datetime | None:
-    """Read a moment from a datetime, an ISO string, or seconds since 1970; ``None`` where it is none of them."""
+    """Return the moment that a datetime, an ISO text, or seconds since 1970 stand for, or ``None`` for others.
+
+    A moment without a time zone is taken as UTC.
+    """
     if isinstance(value, str):
         try:
             value = parse_datetime(value)
@@ -114,7 +123,7 @@ def as_moment(value: datetime | str | int | float | None) -> datetime | None:
 
 @register.filter
 def moment(value: Any) -> SafeString | str:
-    """Show a moment in full, in UTC, so that two people who read it mean the same one."""
+    """Return the HTML of a moment in full, in UTC, so that it reads the same in every time zone."""
     when = as_moment(value)
     if when is None:
         return UNKNOWN
@@ -126,7 +135,7 @@ def moment(value: Any) -> SafeString | str:
 
 @register.filter
 def age(value: Any) -> SafeString | str:
-    """Show how long ago a moment was; the moment itself is in the title and in ``datetime``."""
+    """Return the HTML of how long ago a moment was, with the moment itself in ``title`` and ``datetime``."""
     when = as_moment(value)
     if when is None:
         return UNKNOWN
@@ -142,9 +151,9 @@ def age(value: Any) -> SafeString | str:
 
 
 def ago(gone: timedelta) -> str:
-    """Return a distance in time in words, in its largest unit."""
+    """Return in words, in its largest unit, how long ago something ``gone`` was."""
     seconds = int(gone.total_seconds())
-    if seconds < 5:  # Clocks of two machines differ; nothing on a page happened in the future.
+    if seconds < 5:  # Negative where the clocks of two machines differ.
         return "just now"
     for name, size in _STEPS:
         if seconds >= size:
@@ -155,7 +164,7 @@ def ago(gone: timedelta) -> str:
 
 @register.filter
 def span(value: timedelta | int | float | None) -> str:
-    """Return a duration in its two largest units (``2 min 5 s``), or a dash. Numbers are seconds."""
+    """Return a duration in its two largest units (``2 min 5 s``), or a dash for ``None``; a number is in seconds."""
     if value is None:
         return UNKNOWN
     seconds = value.total_seconds() if isinstance(value, timedelta) else float(value)

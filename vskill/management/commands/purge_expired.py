@@ -14,15 +14,15 @@ from vskill.management.environment_command import EnvironmentCommand
 
 
 class Command(EnvironmentCommand):
-    """Delete expired entries of every table; readers do not see them anyway, this only frees their space."""
+    """Delete the expired entries of every table, to free their space; readers do not see them anyway."""
 
     all_by_default: ClassVar[bool] = True
     help = "Delete the entries that have expired. Readers never see an expired entry; this frees its space."
 
     async def work(self, env: WorkerEnv, options: Mapping[str, Any]) -> None:
-        """Purge one environment."""
+        """Delete the expired entries of one environment."""
         tables = [model for model in apps.get_models() if issubclass(model, AbstractKVEntry)]
         purged = {model._meta.verbose_name: await KVNamespace(model, env).purge_expired() for model in tables}
         if options["verbosity"] > 1 or any(purged.values()):
-            told = ", ".join(f"{count} of {name}" for name, count in purged.items())
-            self.stdout.write(f"{env.name}: expired entries deleted: {told}")
+            deleted = ", ".join(f"{count} of {name}" for name, count in purged.items())
+            self.stdout.write(f"{env.name}: expired entries deleted: {deleted}")

@@ -1,4 +1,4 @@
-"""Run the commands that have to run again and again, for installations without cron."""
+"""Run the recurring commands, for installations without cron."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ logger = logging.getLogger(__name__)
 
 
 class Command(EnvironmentCommand):
-    """Start each command of ``VSKILL_SCHEDULE`` by its name when its time has come."""
+    """Run each command of ``VSKILL_SCHEDULE`` at its interval."""
 
     all_by_default: ClassVar[bool] = True
     help = "Run recovery and the other recurring commands until told to stop; a server with cron does not need it."
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        """Schedule until told to stop."""
+        """Run the schedule until a signal stops it."""
         with self.connections_given_back(), StopSignals() as signals:
             async_to_sync(self._schedule)(self.selected_environments(options), signals)
 
@@ -50,7 +50,7 @@ class Command(EnvironmentCommand):
 
 
 def run_command(name: str) -> None:
-    """Run one command by its name; what goes wrong is logged, and its next turn comes all the same."""
+    """Run the command called ``name``; its errors are logged and not raised, so that the schedule goes on."""
     try:
         call_command(name, verbosity=0)
     except SystemExit as ended:

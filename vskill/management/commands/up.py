@@ -1,4 +1,4 @@
-"""Run the whole product in one process group: web server, consumer and scheduler."""
+"""Run the whole product: web server, consumer and scheduler, as children of one process."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from django.db import connections
 
 from vskill.process_group import ProcessGroup
 
-# A first start on a busy machine compiles every module.
+# Seconds. The first start compiles every module, perhaps on a busy machine.
 START_LIMIT: Final = 60.0
 
 
 class Command(BaseCommand):
-    """Start everything, say where it is, and end everything on Ctrl-C."""
+    """Start everything, print the addresses, and stop everything on Ctrl-C."""
 
     help = (
         "Run web server, queue consumer and scheduler together, on SQLite unless DATABASE_URL says otherwise. "
@@ -43,7 +43,7 @@ class Command(BaseCommand):
         parser.add_argument("--no-demo", action="store_true", help="do not load the demo (as DEMO=0)")
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        """Prepare, start, watch."""
+        """Migrate the database, start the children, and watch them until they are stopped."""
         _check_port(options["host"], options["port"])
         call_command("migrate", interactive=False, verbosity=0)
         address = f"http://{_reached(options['host'])}:{options['port']}"
@@ -60,7 +60,7 @@ class Command(BaseCommand):
         try:
             self._wait_until_healthy(group, f"{address}/healthz")
             if not group.stopping:
-                # Not before: the password is shown once, and a start that failed would have made it for nobody.
+                # Not earlier: the password is shown only once, and a failed start would not show it.
                 self._welcome(address, self._first_admin())
                 connections.close_all()
                 if settings.DEMO and not options["no_demo"]:
@@ -79,7 +79,7 @@ class Command(BaseCommand):
         return {"web": web, "consumer": [*manage, "consume"], "scheduler": [*manage, "schedule"]}
 
     def _first_admin(self) -> str | None:
-        """Make the first admin and return the password, or ``None`` where there is an admin already."""
+        """Create the first admin and return the password, or ``None`` where an admin exists."""
         users = get_user_model()._default_manager
         if users.filter(is_superuser=True).exists():
             return None
@@ -143,12 +143,12 @@ class Command(BaseCommand):
 
 
 def _check_port(host: str, port: int) -> None:
-    """Raise ``CommandError`` where nobody can listen: whoever does already would answer for us, and look healthy."""
+    """Raise ``CommandError`` where the port cannot be bound: a server already there would pass our health check."""
     try:
-        family, kind, protocol, _name, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        family, kind, protocol, _name, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         with socket.socket(family, kind, protocol) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind(place)
+            probe.bind(address)
     except OSError as error:
         raise CommandError(
             f"Nothing was started: port {port} of {host} cannot be used ({error.strerror or error}). "
@@ -157,7 +157,7 @@ def _check_port(host: str, port: int) -> None:
 
 
 def _reached(host: str) -> str:
-    """Return the name under which this machine reaches what listens on ``host``."""
+    """Return the host part of a URL by which this machine reaches a server that listens on ``host``."""
     if host in ("0.0.0.0", "::", ""):  # noqa: S104 - a comparison, nothing is bound
         return "127.0.0.1"
     return f"[{host}]" if ":" in host else host
