@@ -63,6 +63,10 @@ class ProcessGroup:
         """Return the name of a child that has ended, or ``None`` while all of them run."""
         return next((name for name, child in self._children.items() if child.poll() is not None), None)
 
+    def exit_code(self, name: str) -> int | None:
+        """Return the exit code of a child, minus the signal that ended it, or ``None`` while it runs."""
+        return self._children[name].poll()
+
     def watch(self) -> None:
         """Restart each child that ends by itself, until ``stop`` is called.
 
@@ -75,7 +79,7 @@ class ProcessGroup:
                 continue
             now = time.monotonic()
             self._deaths = [moment for moment in self._deaths if now - moment < RESTART_WINDOW] + [now]
-            code = self._children[name].returncode
+            code = self.exit_code(name)
             if len(self._deaths) > MAX_RESTARTS:
                 self.failed = (
                     f"Children ended {len(self._deaths)} times within a minute (last {name}, code {code}); giving up."

@@ -16,7 +16,7 @@ env = environ.Env()
 environ.Env.read_env(BASE_DIR / ".env", overwrite=False)
 
 
-def _kept_secret(path: Path) -> str:
+def kept_secret(path: Path) -> str:
     """Return the secret that is stored in ``path``.
 
     It is generated on the first start, in a file that only its owner may read.
@@ -45,7 +45,7 @@ DEMO = env.bool("DEMO", default=True)
 VSKILL_VERSION = __version__
 VSKILL_SOURCE_URL = env.str("VSKILL_SOURCE_URL", default="")
 
-SECRET_KEY = env.str("VSKILL_SECRET_KEY", default="") or _kept_secret(DATA_DIR / "secret_key")
+SECRET_KEY = env.str("VSKILL_SECRET_KEY", default="") or kept_secret(DATA_DIR / "secret_key")
 DEBUG = env.bool("VSKILL_DEBUG", default=False)
 
 # --- environments --------------------------------------------------------------------------------------------------

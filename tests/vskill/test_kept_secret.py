@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
 
-from vskill.settings import _kept_secret
+from vskill.settings import kept_secret
 
 AT_ONCE = 8
 
@@ -17,7 +17,7 @@ def test_everybody_who_starts_at_once_signs_with_the_same_key(tmp_path: Path) ->
 
     def start(path: Path) -> str:
         barrier.wait()
-        return _kept_secret(path)
+        return kept_secret(path)
 
     with ThreadPoolExecutor(AT_ONCE) as threads:
         for attempt in range(50):
@@ -29,8 +29,8 @@ def test_everybody_who_starts_at_once_signs_with_the_same_key(tmp_path: Path) ->
 
 def test_the_key_is_kept_for_its_owner_alone_and_nothing_beside_it(tmp_path: Path) -> None:
     path = tmp_path / "secret_key"
-    made = _kept_secret(path)
+    made = kept_secret(path)
 
-    assert _kept_secret(path) == made
+    assert kept_secret(path) == made
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert list(tmp_path.iterdir()) == [path]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from pathlib import Path
 
@@ -44,7 +45,7 @@ def test_an_order_that_comes_while_a_child_is_being_started_reaches_it(tmp_path:
     group.start()
     group.end()
 
-    assert group._children["one"].returncode < 0
+    assert group.exit_code("one") == -signal.SIGTERM
 
 
 def test_a_child_that_dies_too_often_is_given_up_with_the_true_number(monkeypatch: pytest.MonkeyPatch) -> None:

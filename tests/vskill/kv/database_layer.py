@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -89,8 +90,9 @@ def unreadable(keys: Sequence[str], column: str = "value") -> Iterator[None]:
     if connection.vendor == "sqlite":
         with connection.cursor() as cursor:
             # A byte that no UTF-8 text has.
-            marks = ", ".join(["%s"] * len(keys))
-            cursor.execute(f"UPDATE {TABLE} SET {column} = CAST(X'22ff22' AS TEXT) WHERE key IN ({marks})", list(keys))  # noqa: S608 - names of our own
+            among = "key IN (SELECT value FROM JSON_EACH(%(keys)s))"
+            statement = f"UPDATE {TABLE} SET {column} = CAST(X'22ff22' AS TEXT) WHERE {among}"  # noqa: S608 - names of our own
+            cursor.execute(statement, {"keys": json.dumps(keys)})
         yield
         return
     with _failing_view(keys, column):
@@ -108,7 +110,7 @@ def _failing_view(keys: Sequence[str], column: str) -> Iterator[None]:
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(f"CREATE FUNCTION kv_test_fail(text) RETURNS text STABLE LANGUAGE plpgsql AS $$ {fail} $$")
         cursor.execute("CREATE TABLE kv_test_keys (keys text[])")
-        cursor.execute("INSERT INTO kv_test_keys VALUES (%s)", [list(keys)])
+        cursor.execute("INSERT INTO kv_test_keys VALUES (%(keys)s)", {"keys": list(keys)})
         select = "SELECT keys FROM kv_test_keys"
         cursor.execute(f"CREATE FUNCTION kv_test_bad() RETURNS text[] STABLE LANGUAGE sql AS $$ {select} $$")
         cursor.execute(f"ALTER TABLE {TABLE} RENAME TO kv_test_rows")

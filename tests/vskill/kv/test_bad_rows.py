@@ -147,7 +147,7 @@ class TestWhatSQLiteAloneCanHold:
 
     def overwrite(self, key: str, column: str, sql: str) -> None:
         with connection.cursor() as cursor:
-            cursor.execute(f'UPDATE {TABLE} SET "{column}" = {sql} WHERE "key" = %s', [key])  # noqa: S608 - our own words
+            cursor.execute(f'UPDATE {TABLE} SET "{column}" = {sql} WHERE "key" = %(key)s', {"key": key})  # noqa: S608 - our own words
             assert cursor.rowcount == 1
 
     def test_a_bad_row_can_be_deleted_and_written_anew(self, namespace: KVNamespace) -> None:

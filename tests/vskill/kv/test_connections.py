@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from django.core.asgi import get_asgi_application
 from django.core.management import call_command
 from django.db import connection
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 from django.http import HttpRequest, JsonResponse
 from django.urls import path
@@ -49,6 +51,50 @@ def _target(number: str) -> str:
         return os.readlink(f"/proc/self/fd/{number}")  # noqa: PTH115 - text, as the kernel gives it
     except FileNotFoundError:
         return ""
+
+
+class OpenConnections:
+    """The connections of the threads for database work, counted as they are opened and closed."""
+
+    def __init__(self) -> None:
+        self.opened = 0
+        self._open: set[BaseDatabaseWrapper] = set()
+        self._changed = threading.Condition()
+
+    def on_opened(self, connection: BaseDatabaseWrapper, **_kwargs: object) -> None:
+        """Count a connection as open until it is closed; a receiver of ``connection_created``."""
+        if not threading.current_thread().name.startswith("kv-"):
+            return
+        close = connection.close
+
+        def close_and_tell() -> None:
+            close()
+            with self._changed:
+                self._open.discard(connection)
+                self._changed.notify_all()
+
+        with self._changed:
+            self.opened += 1
+            self._open.add(connection)
+        connection.close = close_and_tell  # type: ignore[method-assign]  # Django has no signal for this
+
+    def wait_until_none_is_left(self) -> None:
+        """Wait until each of them has been closed."""
+        with self._changed:
+            assert self._changed.wait_for(lambda: not self._open, timeout=60)
+
+
+@contextmanager
+def open_connections() -> Iterator[OpenConnections]:
+    """Count the connections that new threads for database work open while the body runs."""
+    busy_threads()
+    connections = OpenConnections()
+    connection_created.connect(connections.on_opened)
+    try:
+        yield connections
+    finally:
+        connection_created.disconnect(connections.on_opened)
+        busy_threads()
 
 
 class Busy(EnvironmentCommand):
@@ -95,10 +141,11 @@ def test_a_thread_that_has_nothing_to_do_gives_its_connection_back_by_itself(env
         await asyncio.gather(*(namespace.put(f"key-{number}", number) for number in range(50)))
         await asyncio.gather(*(namespace.get(f"key-{number}") for number in range(3000)))
 
-    asyncio.run(main())
-    # Soon, that is; the time limit of the test is what ends it otherwise.
-    while held():
-        pass
+    with open_connections() as connections:
+        asyncio.run(main())
+        assert connections.opened > 0
+        connections.wait_until_none_is_left()
+        assert held() == 0
 
 
 def test_a_connection_serves_one_piece_of_work_after_the_other(env: WorkerEnv) -> None:

@@ -88,9 +88,9 @@ def operator(database: str = "postgres") -> Iterator[psycopg.Connection[Any]]:
 
 def end_connections(*, wait: bool = False) -> int:
     """End every connection of the pool, busy or idle, and return how many there were; ``wait`` until they are gone."""
-    statement = "SELECT pg_terminate_backend(pid, %s) FROM pg_stat_activity WHERE application_name = %s"
+    statement = "SELECT pg_terminate_backend(pid, %(wait)s) FROM pg_stat_activity WHERE application_name = %(name)s"
     with operator() as connected:
-        return len(connected.execute(statement, [60_000 if wait else 0, NAME]).fetchall())
+        return len(connected.execute(statement, {"wait": 60_000 if wait else 0, "name": NAME}).fetchall())
 
 
 @contextmanager

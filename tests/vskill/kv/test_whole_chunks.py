@@ -42,7 +42,7 @@ def keys_of(count: int) -> list[str]:
 
 def overwrite(key: str, column: str, sql: str) -> None:
     with connection.cursor() as cursor:
-        cursor.execute(f'UPDATE {TABLE} SET "{column}" = {sql} WHERE "key" = %s', [key])  # noqa: S608 - our own words
+        cursor.execute(f'UPDATE {TABLE} SET "{column}" = {sql} WHERE "key" = %(key)s', {"key": key})  # noqa: S608 - our own words
         assert cursor.rowcount == 1
 
 
