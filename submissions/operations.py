@@ -59,7 +59,7 @@ def retry(env: WorkerEnv, kind: str, subject: str, *, actor: str, reason: str) -
     """Let the work of a dead letter be done again, its counters reset; False where nothing of it is left to do.
 
     ``kind`` is that of its message and ``subject`` the id of what it is about. A submission is checked again from the
-    start. A message of any other kind is queued as it was sent.
+    start, and ``actor`` and ``reason`` go into its history. A message of any other kind is queued as it was sent.
     """
     with transaction.atomic(using=env.database):
         if kind != messages.VERIFY:
@@ -77,7 +77,8 @@ def retry(env: WorkerEnv, kind: str, subject: str, *, actor: str, reason: str) -
 def approve(env: WorkerEnv, submission_id: str, *, actor: str, reason: str) -> Submission:
     """Let a held submission be published: the content that was checked, or nothing.
 
-    Raises ``NeverScanned`` where no content was checked, and ``IllegalTransition`` where it is not held.
+    ``actor`` and ``reason`` are kept with the approval and in the history of ``submission_id``. Raises ``NeverScanned``
+    where no content was checked, and ``IllegalTransition`` where it is not held.
     """
     with transaction.atomic(using=env.database):
         submission = read_submission(env, submission_id)
@@ -104,12 +105,12 @@ def approve(env: WorkerEnv, submission_id: str, *, actor: str, reason: str) -> S
 
 
 def reject(env: WorkerEnv, submission_id: str, *, actor: str, reason: str) -> Submission:
-    """Refuse a held submission."""
+    """Refuse a held submission; ``actor`` and ``reason`` go into the history of ``submission_id``."""
     return _end(env, submission_id, State.REJECTED, actor, reason)
 
 
 def dequeue(env: WorkerEnv, submission_id: str, *, actor: str, reason: str) -> Submission:
-    """End a submission that waits in the queue, unchecked."""
+    """End a submission that waits in the queue, unchecked; ``actor`` and ``reason`` go into its history."""
     return _end(env, submission_id, State.DEQUEUED, actor, reason)
 
 

@@ -70,7 +70,10 @@ class DatabaseQueue(Queue):
         delay: timedelta = timedelta(),
         restart: bool = False,
     ) -> bool:
-        """Add a message within the caller's transaction, and return whether it is new or was reset."""
+        """Add a message of ``kind`` about ``subject`` in the caller's transaction; return whether it is new or reset.
+
+        ``body``, ``priority``, ``delay`` and ``restart`` are those of ``Queue.send``.
+        """
         seconds = delay.total_seconds()
         parameters: dict[str, Any] = {
             "environment": environment,
@@ -95,7 +98,10 @@ class DatabaseQueue(Queue):
         fill_wait: timedelta = timedelta(),
         isolated: bool = False,
     ) -> MessageBatch:
-        """Lease up to ``limit`` messages of one environment."""
+        """Lease up to ``limit`` messages of ``environment`` to ``worker``.
+
+        ``full_batch``, ``fill_wait`` and ``isolated`` are those of ``Queue.receive``.
+        """
         claim = {
             "environment": environment,
             "max_crashes": settings.QUEUE_MAX_CRASHES,

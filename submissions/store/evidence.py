@@ -43,7 +43,7 @@ async def read_evidence(env: WorkerEnv, submission_id: str, engine: str) -> Evid
 
 
 async def write_evidence(env: WorkerEnv, submission_id: str, content_hash: str, result: EngineResult) -> None:
-    """Store one engine's result for a submission and content, in place of an earlier result of the same engine."""
+    """Store the ``result`` of one engine for the content ``content_hash``, in place of an earlier one."""
     value = {"contentHash": content_hash, "result": result.as_json()}
     await KVNamespace(KVEntry, env).put(_key(submission_id, result.engine), value)
 

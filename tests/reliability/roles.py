@@ -167,8 +167,8 @@ def consume(
     """Consume messages of the kind of the tests in the environments ``names``.
 
     Each message takes ``seconds``. With ``drain``, end when the queue is empty. ``concurrency`` is the number of
-    batches in flight. With ``last_chances``, be the process for isolation. With ``elsewhere``, use a worker name from
-    which this machine cannot tell whether the worker is alive.
+    batches in flight. With ``isolated``, be the process for isolated messages. With ``elsewhere``, use a worker name
+    from which this machine cannot tell whether the worker is alive.
     """
     environments = [get_environment(name) for name in names]
 

@@ -156,7 +156,10 @@ class KVNamespace:
         ttl: timedelta | None = None,
         expect_version: int | None = None,
     ) -> int:
-        """Write one entry and return its new version; see ``put_sync``."""
+        """Write one entry and return its new version.
+
+        ``key``, ``value``, ``metadata``, ``expires_at``, ``ttl`` and ``expect_version`` are those of ``Namespace.put``.
+        """
         return await writers.run(
             self.put_sync, key, value, metadata=metadata, expires_at=expires_at, ttl=ttl, expect_version=expect_version
         )
@@ -201,10 +204,9 @@ class KVNamespace:
         ttl: timedelta | None = None,
         expect_version: int | None = None,
     ) -> int:
-        """Write one entry on the connection of the calling thread and return its new version.
+        """Write one entry on the calling thread and return its new version.
 
-        ``expect_version`` makes it a compare-and-set: 0 where nothing may be there, the version that was read
-        otherwise. Raises ``VersionConflict`` with nothing written.
+        ``key``, ``value``, ``metadata``, ``expires_at``, ``ttl`` and ``expect_version`` are those of ``Namespace.put``.
         """
         return writer.put(
             *self._source, key, value, metadata=metadata, expires_at=expires_at, ttl=ttl, expect_version=expect_version
