@@ -8,10 +8,17 @@ import sys
 
 
 def main() -> None:
-    """Hand the command line to Django."""
+    """Hand the command line to Django; settings that cannot be read end it with one line for each fault."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "vskill.settings")
+    from django.conf import settings
     from django.core.management import execute_from_command_line
 
+    from vskill.variables import InvalidSettings
+
+    try:
+        settings.configured or settings.INSTALLED_APPS  # noqa: B018 - reads the settings
+    except InvalidSettings as error:
+        sys.exit(f"Nothing was done. These settings cannot be used:\n{error}")
     execute_from_command_line(sys.argv)
 
 

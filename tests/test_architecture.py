@@ -179,27 +179,6 @@ def test_every_module_has_one_job() -> None:
     )
 
 
-def variables() -> set[str]:
-    """Return the variables that settings read, by the first argument of each env.KIND("NAME", ...)."""
-    return {
-        node.args[0].value
-        for node in ast.walk(modules()["vskill.settings"].tree)
-        if isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and isinstance(node.func.value, ast.Name)
-        and node.func.value.id == "env"
-        and isinstance(node.args[0], ast.Constant)
-        and isinstance(node.args[0].value, str)
-    }
-
-
-@pytest.mark.parametrize("file_name", [".env.example", "README.md"])
-def test_every_variable_is_explained(file_name: str) -> None:
-    words = set(re.findall(r"\w+", (ROOT / file_name).read_text(encoding="utf-8")))
-    assert "DATABASE_URL" in variables()
-    assert variables() - words == set(), f"settings read them and {file_name} says nothing of them"
-
-
 def requirements(file_name: str) -> set[str]:
     lines = (ROOT / file_name).read_text().splitlines()
     wanted = [line for line in lines if line and not line.startswith(("#", "-r "))]

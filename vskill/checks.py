@@ -7,9 +7,24 @@ from typing import Any
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, register
+from django.core.checks import Warning as CheckWarning
 from django.core.exceptions import ImproperlyConfigured
 
+from vskill.configuration import misspelt
 from vskill.environments import all_environments
+
+
+@register(Tags.compatibility)
+def check_names(app_configs: Sequence[Any] | None, **_kwargs: Any) -> list[CheckMessage]:
+    """Warn of variables that look like ours and that nothing reads."""
+    return [
+        CheckWarning(
+            f"{name} is set, and nothing reads it.",
+            hint=f"Did you mean {nearest}?" if nearest else "'manage.py settings' lists every variable.",
+            id="vskill.W001",
+        )
+        for name, nearest in misspelt().items()
+    ]
 
 
 @register(Tags.compatibility)

@@ -1,19 +1,20 @@
-"""Settings, read from environment variables with django-environ; the README has a table of all variables."""
+"""Django's settings, made from the variables that ``vskill.configuration`` declares."""
 
 from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import secrets
 from pathlib import Path
 
-import environ
-
 from vskill import __version__
+from vskill.configuration import BASE_DIR as CHECKOUT
+from vskill.configuration import load
+from vskill.variables import InvalidSettings
 
-BASE_DIR = Path(__file__).resolve().parent.parent
-env = environ.Env()
-environ.Env.read_env(BASE_DIR / ".env", overwrite=False)
+BASE_DIR: Path = CHECKOUT
+_value = {name: setting.value for name, setting in load().items()}
 
 
 def kept_secret(path: Path) -> str:
@@ -35,37 +36,29 @@ def kept_secret(path: Path) -> str:
 
 
 # --- where things are ----------------------------------------------------------------------------------------------
-DATA_DIR = Path(env.str("VSKILL_DATA_DIR", default=str(BASE_DIR / "data"))).resolve()
-DATA_DIR.mkdir(parents=True, exist_ok=True)
-HOST = env.str("HOST", default="127.0.0.1")
-_ANY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104 - compared with, never bound
-PORT = env.int("PORT", default=8000)
-DEMO = env.bool("DEMO", default=True)
+DATA_DIR: Path = _value["VSKILL_DATA_DIR"]
+try:
+    DATA_DIR.mkdir(parents=True, exist_ok=True)
+    if not os.access(DATA_DIR, os.W_OK | os.X_OK):
+        raise PermissionError(13, os.strerror(13))
+except OSError as error:
+    raise InvalidSettings(
+        f"VSKILL_DATA_DIR: {DATA_DIR} cannot be written ({error.strerror}). "
+        "Name a directory of your own, or change the owner of this one."
+    ) from error
+HOST: str = _value["HOST"]
+PORT: int = _value["PORT"]
+DEMO: bool = _value["DEMO"]
 
 VSKILL_VERSION = __version__
-VSKILL_SOURCE_URL = env.str("VSKILL_SOURCE_URL", default="")
+VSKILL_SOURCE_URL: str = _value["VSKILL_SOURCE_URL"]
 
-SECRET_KEY = env.str("VSKILL_SECRET_KEY", default="") or kept_secret(DATA_DIR / "secret_key")
-DEBUG = env.bool("VSKILL_DEBUG", default=False)
+SECRET_KEY: str = _value["VSKILL_SECRET_KEY"] or kept_secret(DATA_DIR / "secret_key")
+DEBUG: bool = _value["VSKILL_DEBUG"]
 
 # --- environments --------------------------------------------------------------------------------------------------
-VSKILL_HOSTS = env.list(
-    "VSKILL_HOSTS", default=["127.0.0.1", "localhost", "[::1]", *([HOST] if HOST not in _ANY_ADDRESS else [])]
-)
-VSKILL_PUBLIC_URL = env.str(
-    "VSKILL_PUBLIC_URL", default=f"http://{'127.0.0.1' if HOST in _ANY_ADDRESS else HOST}:{PORT}"
-).rstrip("/")
-VSKILL_SOURCE_ROOTS = env.list("VSKILL_SOURCE_ROOTS", default=[])
-VSKILL_ENVIRONMENTS: dict[str, dict[str, object]] = env.json(
-    "VSKILL_ENVIRONMENTS",
-    default={
-        "default": {
-            "hosts": VSKILL_HOSTS,
-            "public_url": VSKILL_PUBLIC_URL,
-            "policy": {"source_file_roots": [*VSKILL_SOURCE_ROOTS, str(DATA_DIR / "demo")]},
-        }
-    },
-)
+VSKILL_PUBLIC_URL: str = _value["VSKILL_PUBLIC_URL"]
+VSKILL_ENVIRONMENTS: dict[str, dict[str, object]] = _value["VSKILL_ENVIRONMENTS"]
 ALLOWED_HOSTS = sorted({str(host) for options in VSKILL_ENVIRONMENTS.values() for host in options.get("hosts", [])})  # type: ignore[attr-defined]  # JSON
 CSRF_TRUSTED_ORIGINS = sorted(
     {str(options["public_url"]).rstrip("/") for options in VSKILL_ENVIRONMENTS.values() if options.get("public_url")}
@@ -136,14 +129,14 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 1100
 
 # --- databases -----------------------------------------------------------------------------------------------------
-KV_READ_WORKERS = env.int("VSKILL_KV_READ_WORKERS", default=4)
-KV_WRITE_WORKERS = env.int("VSKILL_KV_WRITE_WORKERS", default=4)
-KV_READ_TIMEOUT = env.float("VSKILL_KV_READ_TIMEOUT", default=30.0)
-DATABASE_POOL_SIZE = env.int("VSKILL_DATABASE_POOL_SIZE", default=16)
+KV_READ_WORKERS: int = _value["VSKILL_KV_READ_WORKERS"]
+KV_WRITE_WORKERS: int = _value["VSKILL_KV_WRITE_WORKERS"]
+KV_READ_TIMEOUT: float = _value["VSKILL_KV_READ_TIMEOUT"]
+DATABASE_POOL_SIZE: int = _value["VSKILL_DATABASE_POOL_SIZE"]
 
 
-def _database(url: str) -> dict[str, object]:
-    database: dict[str, object] = {**environ.Env.db_url_config(url), "CONN_MAX_AGE": 0}
+def _database(options: dict[str, object]) -> dict[str, object]:
+    database: dict[str, object] = {**options, "CONN_MAX_AGE": 0}
     if database["ENGINE"] == "django.db.backends.sqlite3":
         database["OPTIONS"] = {
             # IMMEDIATE, because a transaction that first reads and then writes could otherwise not wait for the lock.
@@ -177,33 +170,34 @@ def _database(url: str) -> dict[str, object]:
 
 
 DATABASES = {
-    "default": _database(env.str("DATABASE_URL", default=f"sqlite:///{DATA_DIR / 'vskill.sqlite3'}")),
-    **{alias: _database(url) for alias, url in env.json("VSKILL_DATABASES", default={}).items()},
+    "default": _database(_value["DATABASE_URL"]),
+    **{alias: _database(options) for alias, options in _value["VSKILL_DATABASES"].items()},
 }
 DATABASE_ROUTERS = ["vskill.db.WorkerEnvRouter"]
 
 # --- queue and recovery (seconds) ----------------------------------------------------------------------------------
-QUEUE_MAX_BATCH_SIZE = env.int("VSKILL_QUEUE_MAX_BATCH_SIZE", default=3)
-QUEUE_MAX_CONCURRENCY = env.int("VSKILL_QUEUE_MAX_CONCURRENCY", default=10)
-QUEUE_MAX_BATCH_WAIT = env.float("VSKILL_QUEUE_MAX_BATCH_WAIT", default=5.0)
-QUEUE_POLL_INTERVAL = env.float("VSKILL_QUEUE_POLL_INTERVAL", default=1.0)
-QUEUE_LEASE = env.float("VSKILL_QUEUE_LEASE", default=90.0)
-QUEUE_HEARTBEAT = env.float("VSKILL_QUEUE_HEARTBEAT", default=15.0)
-QUEUE_MESSAGE_LIMIT = env.float("VSKILL_QUEUE_MESSAGE_LIMIT", default=300.0)
-QUEUE_SHUTDOWN_GRACE = env.float("VSKILL_QUEUE_SHUTDOWN_GRACE", default=25.0)
-QUEUE_MAX_ERRORS = env.int("VSKILL_QUEUE_MAX_ERRORS", default=3)
-QUEUE_MAX_CRASHES = env.int("VSKILL_QUEUE_MAX_CRASHES", default=3)
-QUEUE_BACKOFF = env.list("VSKILL_QUEUE_BACKOFF", cast=float, default=[10.0, 60.0, 300.0])
-STUCK_THRESHOLD_SECONDS = env.float("VSKILL_STUCK_THRESHOLD", default=300.0)
-RECOVERY_INTERVAL = env.float("VSKILL_RECOVERY_INTERVAL", default=60.0)
-RECOVERY_MAX_ATTEMPTS = env.int("VSKILL_RECOVERY_MAX_ATTEMPTS", default=3)
+QUEUE_MAX_BATCH_SIZE: int = _value["VSKILL_QUEUE_MAX_BATCH_SIZE"]
+QUEUE_MAX_CONCURRENCY: int = _value["VSKILL_QUEUE_MAX_CONCURRENCY"]
+QUEUE_MAX_BATCH_WAIT: float = _value["VSKILL_QUEUE_MAX_BATCH_WAIT"]
+QUEUE_POLL_INTERVAL: float = _value["VSKILL_QUEUE_POLL_INTERVAL"]
+QUEUE_LEASE: float = _value["VSKILL_QUEUE_LEASE"]
+QUEUE_HEARTBEAT: float = _value["VSKILL_QUEUE_HEARTBEAT"]
+QUEUE_MESSAGE_LIMIT: float = _value["VSKILL_QUEUE_MESSAGE_LIMIT"]
+QUEUE_SHUTDOWN_GRACE: float = _value["VSKILL_QUEUE_SHUTDOWN_GRACE"]
+QUEUE_MAX_CRASHES: int = _value["VSKILL_QUEUE_MAX_CRASHES"]
+QUEUE_BACKOFF: list[float] = _value["VSKILL_QUEUE_BACKOFF"]
+# Each wait is followed by one more attempt.
+QUEUE_MAX_ERRORS = len(QUEUE_BACKOFF) + 1
+STUCK_THRESHOLD_SECONDS: float = _value["VSKILL_STUCK_THRESHOLD"]
+RECOVERY_INTERVAL: float = _value["VSKILL_RECOVERY_INTERVAL"]
+RECOVERY_MAX_ATTEMPTS: int = _value["VSKILL_RECOVERY_MAX_ATTEMPTS"]
 
 VSKILL_SCHEDULE = {"recover_stuck": RECOVERY_INTERVAL, "purge_expired": 3600.0, "clean_scratch": 3600.0}
 
 # --- fetching and scanning -----------------------------------------------------------------------------------------
-FETCH_SECONDS = env.float("VSKILL_FETCH_SECONDS", default=60.0)
-FETCH_PROCESSES = env.int("VSKILL_FETCH_PROCESSES", default=4)
-SCAN_PROCESSES = env.int("VSKILL_SCAN_PROCESSES", default=2)
+FETCH_SECONDS: float = _value["VSKILL_FETCH_SECONDS"]
+FETCH_PROCESSES: int = _value["VSKILL_FETCH_PROCESSES"]
+SCAN_PROCESSES: int = _value["VSKILL_SCAN_PROCESSES"]
 
 
 def _not_a_health_check(record: logging.LogRecord) -> bool:
@@ -217,5 +211,5 @@ LOGGING = {
     "filters": {"health": {"()": "django.utils.log.CallbackFilter", "callback": _not_a_health_check}},
     "formatters": {"line": {"format": "{asctime} {levelname:7} {name}: {message}", "style": "{"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["health"]}},
-    "root": {"handlers": ["stderr"], "level": env.str("VSKILL_LOG_LEVEL", default="INFO")},
+    "root": {"handlers": ["stderr"], "level": _value["VSKILL_LOG_LEVEL"]},
 }
