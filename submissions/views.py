@@ -39,6 +39,7 @@ from vskill.environments import WorkerEnv
 from vskill.errors import VskillError
 from vskill.heartbeat import living
 from vskill.kv.threads import readers
+from vskill.machine_faults import MachineFault
 from vskill.worker_context import require_worker_env
 
 MAX_PICKED = 200
@@ -60,7 +61,7 @@ async def submit(request: HttpRequest) -> HttpResponse:
         discovery = await discover(env, form.cleaned_data["repository_url"])
     except VskillError as error:
         form.add_error("repository_url", str(error))
-        later = isinstance(error, SourceError) and error.transient
+        later = isinstance(error, MachineFault) or (isinstance(error, SourceError) and error.transient)
         response = render(request, "submissions/submit.html", {"form": form}, status=503 if later else 422)
         if later:
             response["Retry-After"] = "10"

@@ -7,7 +7,7 @@ import contextlib
 import logging
 import os
 import socket
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any, Final
@@ -35,14 +35,17 @@ def process_name() -> str:
 
 
 @asynccontextmanager
-async def heartbeat(role: str, environments: Iterable[WorkerEnv]) -> AsyncIterator[None]:
+async def heartbeat(
+    role: str, environments: Iterable[WorkerEnv], fault: Callable[[], str] = lambda: ""
+) -> AsyncIterator[None]:
     """Write a heartbeat of this process as ``role`` in each environment every ``INTERVAL`` seconds while the body runs.
 
-    The entries are deleted at the end. A failed write is logged and not raised.
+    ``fault`` says why the process does no work although it is alive, and is empty while it does. The entries are deleted
+    at the end. A failed write is logged and not raised.
     """
     served = list(environments)
-    await _beat(role, served)
-    beating = asyncio.create_task(_beat_repeatedly(role, served))
+    await _beat(role, served, fault())
+    beating = asyncio.create_task(_beat_repeatedly(role, served, fault))
     try:
         yield
     finally:
@@ -53,16 +56,17 @@ async def heartbeat(role: str, environments: Iterable[WorkerEnv]) -> AsyncIterat
                 await KVNamespace(KVEntry, env).delete(_prefix(role) + process_name())
 
 
-async def _beat_repeatedly(role: str, environments: list[WorkerEnv]) -> None:
+async def _beat_repeatedly(role: str, environments: list[WorkerEnv], fault: Callable[[], str]) -> None:
     while True:
         await asyncio.sleep(INTERVAL)
-        await _beat(role, environments)
+        await _beat(role, environments, fault())
 
 
-async def _beat(role: str, environments: list[WorkerEnv]) -> None:
+async def _beat(role: str, environments: list[WorkerEnv], fault: str) -> None:
+    value = {"role": role, "fault": fault[:500]}
     for env in environments:
         try:
-            await KVNamespace(KVEntry, env).put(_prefix(role) + process_name(), {"role": role}, ttl=TTL)
+            await KVNamespace(KVEntry, env).put(_prefix(role) + process_name(), value, ttl=TTL)
         except (AnyDatabaseError, VskillError) as error:
             # The next beat tries again. A process that cannot write for longer looks dead, as it should.
             logger.warning("no sign of life could be written in %s: %s", env.name, error)
@@ -74,7 +78,26 @@ async def living(env: WorkerEnv, role: str) -> list[str]:
     return [key.removeprefix(prefix) async for key in KVNamespace(KVEntry, env).list_all(prefix)]
 
 
+async def faults(env: WorkerEnv, role: str) -> dict[str, str]:
+    """Return the processes of ``role`` that are alive, each with why it does no work, empty where it does."""
+    prefix = _prefix(role)
+    namespace = KVNamespace(KVEntry, env)
+    keys = [key async for key in namespace.list_all(prefix)]
+    outcomes = [outcome async for outcome in namespace.get_many(keys)]
+    found = {one.key.removeprefix(prefix): one.value for one in outcomes if one.found}
+    return {name: str(value.get("fault", "")) if isinstance(value, dict) else "" for name, value in found.items()}
+
+
 async def health(env: WorkerEnv, roles: Iterable[str]) -> dict[str, Any]:
-    """Return for each role ``{"alive": bool, "processes": [name, ...]}``, by the heartbeats in ``env``."""
-    found = {role: await living(env, role) for role in roles}
-    return {role: {"alive": bool(names), "processes": names} for role, names in found.items()}
+    """Return for each role ``{"alive": bool, "processes": [name, ...]}``, by the heartbeats in ``env``.
+
+    ``alive`` says that one of the processes is alive and works; those that do not work are in ``faults``, with why.
+    """
+    parts: dict[str, Any] = {}
+    for role in roles:
+        found = await faults(env, role)
+        faulty = {name: fault for name, fault in found.items() if fault}
+        parts[role] = {"alive": len(faulty) < len(found), "processes": list(found)}
+        if faulty:
+            parts[role]["faults"] = faulty
+    return parts

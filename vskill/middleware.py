@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 from django.core.exceptions import DisallowedHost
-from django.db import InterfaceError, OperationalError
+from django.db import InterfaceError, InternalError, OperationalError
 from django.http import (
     FileResponse,
     Http404,
@@ -23,6 +23,7 @@ from django.template.loader import render_to_string
 from vskill.environments import UnknownEnvironment, WorkerEnv, environment_for_host
 from vskill.kv.errors import EntryUnavailable
 from vskill.kv.outcomes import Status
+from vskill.machine_faults import machine_fault
 from vskill.worker_context import run_with_worker_env
 
 GetResponse = Callable[[HttpRequest], HttpResponseBase | Awaitable[HttpResponseBase]]
@@ -129,15 +130,18 @@ def unavailable(request: HttpRequest, exception: BaseException | None) -> HttpRe
     if isinstance(exception, EntryUnavailable):
         away = exception.status in (Status.UNREADABLE, Status.TIMED_OUT)
     else:
-        away = isinstance(exception, (OperationalError, InterfaceError))
-    if not away:
+        # InternalError is how PostgreSQL answers a write while it is read-only.
+        away = isinstance(exception, (OperationalError, InterfaceError, InternalError))
+    if not away and machine_fault(exception) is None:
         return None
-    logger.error("database unavailable at %s: %s", request.path, exception)
     # The text promises nothing about the request itself: a session is saved only after the page has done its work.
-    message = "The database does not answer right now. What had been stored is kept; please try again in a moment."
+    subject = "database does not answer" if away else "server cannot do that"
+    message = f"The {subject} right now. What had been stored is kept; please try again in a moment."
+    code = "database_unavailable" if away else "server_unavailable"
+    logger.error("%s at %s: %r", code.replace("_", " "), request.path, exception)
     response: HttpResponseBase
     if request.path.startswith("/api/"):
-        response = JsonResponse({"error": "database_unavailable", "message": message}, status=503)
+        response = JsonResponse({"error": code, "message": message}, status=503)
     else:
         # Without the request, whose context processors would query the database for the user.
         response = HttpResponse(render_to_string("503.html", {"message": message}), status=503)

@@ -143,7 +143,9 @@ def _database(options: dict[str, object]) -> dict[str, object]:
             "transaction_mode": "IMMEDIATE",
             "timeout": 30,
             # FULL, because an accepted submission has to survive a power failure.
-            "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA cache_size=-16000;",
+            "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA cache_size=-16000; "
+            # In memory, so that a temporary directory that cannot be written stops no query.
+            "PRAGMA temp_store=MEMORY;",
         }
         # A file and not memory, so that threads and processes of the tests share it as in production.
         database["TEST"] = {"NAME": str(DATA_DIR / "test.sqlite3")}

@@ -153,7 +153,8 @@ class Queue(ABC):
     async def surrender(self, message: Message) -> bool:
         """Release a message even if its lease has ended, as long as no other worker has received it since.
 
-        For a worker that is alive and has stopped working on it: the end of its lease was no crash.
+        For a worker that is alive and has stopped working on it: the end of its lease was no crash. Where another
+        worker has received it, that crash is taken back, and the answer is False.
         """
 
     @abstractmethod

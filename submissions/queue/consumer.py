@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -13,10 +14,11 @@ from typing import Any, Final
 
 from django.conf import settings
 
-from submissions.queue.base import Message, MessageBatch, Queue
+from submissions.queue.base import Message, MessageBatch
 from submissions.queue.database import crash_limit_reason, get_queue
 from submissions.queue.isolation import IsolatedMessages, RunIsolated
 from submissions.queue.leases import LeaseKeeper
+from submissions.queue.machine_watch import MachineWatch
 from submissions.queue.pause import get_pause
 from submissions.queue.settlement import BatchReport, Handlers, handle_message, release, report_parked
 from submissions.queue.watchers import watching
@@ -27,6 +29,8 @@ logger = logging.getLogger(__name__)
 
 # How long work that was cancelled may take to stop, before the process ends without it.
 STOPPING_SECONDS: Final = 5.0
+# After so many failures in a row to receive anything, a consumer says so in its heartbeat.
+FAILED_RECEIVES: Final = 3
 
 
 async def handle_submission_queue(
@@ -36,30 +40,27 @@ async def handle_submission_queue(
     handlers: Handlers,
     keeper: LeaseKeeper | None = None,
     received_at: float | None = None,
+    machine: MachineWatch | None = None,
 ) -> BatchReport:
     """Handle one batch of one environment, and report how each message ended.
 
     The whole batch runs inside ``run_with_worker_env(env, ...)``. Its messages run concurrently, each by the one of
     ``handlers`` for its kind, and each is settled by itself. Without a ``keeper`` the leases are renewed here.
     ``received_at`` is when ``batch`` was asked for (``time.monotonic``); a batch without it may have been received
-    long ago, and is released while the queue is paused.
+    long ago, and is released while the queue is paused. ``machine`` is told of faults of this machine.
     """
-    queue = get_queue(env)
+    if keeper is None:
+        async with LeaseKeeper().running() as own:
+            return await handle_submission_queue(
+                batch, env, handlers=handlers, keeper=own, received_at=received_at, machine=machine
+            )
+    queue, watch = get_queue(env), machine or MachineWatch()
     if received_at is None and await get_pause(env) is not None:
-        works = [release(message, queue) for message in batch.messages]
-        return await run_with_worker_env(env, _settle_all, batch, handlers, works)
-    started = monotonic() if received_at is None else received_at
-    if keeper is not None:
-        return await run_with_worker_env(env, _handle_batch, batch, queue, handlers, keeper, started)
-    async with LeaseKeeper().running() as own:
-        return await run_with_worker_env(env, _handle_batch, batch, queue, handlers, own, started)
-
-
-async def _handle_batch(
-    batch: MessageBatch, queue: Queue, handlers: Handlers, keeper: LeaseKeeper, received_at: float
-) -> BatchReport:
-    works = [handle_message(message, queue, handlers, keeper, received_at) for message in batch.messages]
-    return await _settle_all(batch, handlers, works)
+        works = [release(message, queue, keeper) for message in batch.messages]
+    else:
+        started = monotonic() if received_at is None else received_at
+        works = [handle_message(message, queue, handlers, keeper, started, watch) for message in batch.messages]
+    return await run_with_worker_env(env, _settle_all, batch, handlers, works)
 
 
 async def _settle_all(
@@ -111,14 +112,33 @@ class ConsumerOptions:
 class Consumer:
     """Keep several batches in flight, of several environments in turn."""
 
-    def __init__(self, environments: Sequence[WorkerEnv], handlers: Handlers, options: ConsumerOptions) -> None:
+    def __init__(
+        self,
+        environments: Sequence[WorkerEnv],
+        handlers: Handlers,
+        options: ConsumerOptions,
+        machine: MachineWatch | None = None,
+    ) -> None:
+        """Consume messages of ``environments`` with the handler of each kind.
+
+        ``options`` say how; ``machine`` says whether this machine can work.
+        """
         self._environments = list(environments)
         self._handlers = handlers
         self._options = options
         self._batches: set[asyncio.Task[None]] = set()
         self._isolated = IsolatedMessages(options.worker, only=options.isolated_only, run_isolated=options.run_isolated)
         self._arrived = asyncio.Event()
+        self._machine = machine or MachineWatch()
+        self._failed_receives: Counter[str] = Counter()
+        self._receive_error = ""
         self.report = BatchReport()
+
+    @property
+    def fault(self) -> str:
+        """Return why this consumer takes no work although it is alive, empty while it does."""
+        failing = any(count >= FAILED_RECEIVES for count in self._failed_receives.values())
+        return self._machine.fault or (self._receive_error if failing else "")
 
     async def run(self, stop: asyncio.Event) -> None:
         """Consume until ``stop`` is set or the options say that it is done, then finish or release within the grace."""
@@ -161,6 +181,8 @@ class Consumer:
 
     async def _take_what_fits(self, keeper: LeaseKeeper) -> bool:
         """Fill the free slots, shared evenly among the environments that have work; return whether there was any."""
+        if not await self._machine.can_work():
+            return False
         free = self._options.max_concurrency - len(self._batches)
         # Waiting for a fuller batch costs nothing while other work is in flight.
         wait = timedelta(seconds=settings.QUEUE_MAX_BATCH_WAIT if self._batches else 0)
@@ -195,8 +217,11 @@ class Consumer:
                     fill_wait=wait,
                 )
         except Exception as error:  # noqa: BLE001 - a database that is away must not end the consumer; the next poll asks again
-            logger.error("no work could be taken from %s, asking again: %s", env.name, error)
+            logger.error("no work could be taken from %s, asking again: %r", env.name, error)
+            self._failed_receives[env.name] += 1
+            self._receive_error = f"no work can be taken from {env.name}: {error!r}"
             return 0
+        self._failed_receives[env.name] = 0
         parts = list(_parts(batch, self._options.max_batch_size))
         for part in parts:
             task = asyncio.create_task(self._run_batch(part, env, keeper, asked_at))
@@ -215,7 +240,7 @@ class Consumer:
         try:
             batch, asked_at = await _renewed(batch, env, asked_at)
             report = await handle_submission_queue(
-                batch, env, handlers=self._handlers, keeper=keeper, received_at=asked_at
+                batch, env, handlers=self._handlers, keeper=keeper, received_at=asked_at, machine=self._machine
             )
         except Exception:
             logger.exception("a batch of %s was not handled; its messages come back after their leases", env.name)

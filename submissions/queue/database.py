@@ -166,7 +166,10 @@ class DatabaseQueue(Queue):
 
     async def surrender(self, message: Message) -> bool:
         """Give a message back uncounted even after its lease, unless another worker has received it since."""
-        return await self._settle(self._sql.surrender, message)
+        if await self._settle(self._sql.surrender, message):
+            return True
+        await self._settle(self._sql.forgive_crash, message, crashes=message.crashes)
+        return False
 
     async def park(self, message: Message, reason: str) -> bool:
         """Turn a message into a dead letter with the reason."""

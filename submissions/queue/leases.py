@@ -43,6 +43,7 @@ class LeaseKeeper:
     def __init__(self) -> None:
         # A set and not a mapping by message id, which is unique within one database only.
         self._held: set[_Held] = set()
+        self._unsettled: dict[tuple[Queue, str], Message] = {}
 
     def __len__(self) -> int:
         return len(self._held)
@@ -67,7 +68,8 @@ class LeaseKeeper:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Self]:
         """Renew the leases, and watch their deadlines, during the body."""
-        tasks = [asyncio.create_task(self._renew_for_ever()), asyncio.create_task(self._watch_for_ever())]
+        works = (self._renew_for_ever, self._watch_for_ever, self._surrender_for_ever)
+        tasks = [asyncio.create_task(work()) for work in works]
         try:
             yield self
         finally:
@@ -85,10 +87,29 @@ class LeaseKeeper:
             await asyncio.sleep(min(1.0, settings.QUEUE_LEASE * MARGIN / 3))
             self._lose_what_is_late()
 
+    async def _surrender_for_ever(self) -> None:
+        while True:
+            await asyncio.sleep(settings.QUEUE_POLL_INTERVAL)
+            await self.surrender()
+
     def _lose_what_is_late(self) -> None:
         for held in self._held:
             if monotonic() >= held.deadline:
                 self._lose(held, "it could not be renewed in time")
+
+    def surrender_later(self, message: Message, queue: Queue) -> None:
+        """Give a message back as soon as its ``queue`` answers again; without that, its worker would count as dead."""
+        self._unsettled[queue, message.token] = message
+
+    async def surrender(self) -> None:
+        """Try once to give back every message that could not be given back before."""
+        for (queue, token), message in list(self._unsettled.items()):
+            try:
+                await queue.surrender(message)
+            except Exception as error:  # noqa: BLE001 - whatever it is, the next turn tries again
+                logger.info("message %s can still not be given back: %r", message.id, error)
+                return
+            del self._unsettled[queue, token]
 
     async def renew(self) -> None:
         """Renew every lease once; where the database does not answer, the deadlines decide."""

@@ -15,7 +15,9 @@ from django.conf import settings
 
 from submissions.queue.base import InvalidMessage, Message, Queue
 from submissions.queue.leases import LeaseKeeper
+from submissions.queue.machine_watch import MachineWatch
 from vskill.errors import VskillError
+from vskill.machine_faults import machine_fault
 from vskill.work_limits import work_limit
 
 logger = logging.getLogger(__name__)
@@ -62,13 +64,19 @@ def backoff(errors: int) -> timedelta:
 
 
 async def handle_message(
-    message: Message, queue: Queue, handlers: Handlers, keeper: LeaseKeeper, received_at: float
+    message: Message,
+    queue: Queue,
+    handlers: Handlers,
+    keeper: LeaseKeeper,
+    received_at: float,
+    machine: MachineWatch,
 ) -> str:
     """Handle one message, settle it, and return how it ended; no exception of its handler leaves this function.
 
     ``message`` was received from ``queue`` by a call that began at ``received_at`` (``time.monotonic``), from which
-    ``keeper`` computes the deadline of its lease. ``handlers`` are by kind. Cancelled, it releases the message, or
-    completes the settlement that has begun, and raises ``CancelledError``.
+    ``keeper`` computes the deadline of its lease. ``handlers`` are by kind. A fault of this machine is reported to
+    ``machine``, and the message is given back uncounted. Cancelled, it releases the message, or completes the
+    settlement that has begun, and raises ``CancelledError``.
     """
     failure: Exception | None = None
     stopped: asyncio.CancelledError | None = None
@@ -82,13 +90,15 @@ async def handle_message(
     # Settled after the keeper has let go of the lease: a renewal now would find no message and take the lease for lost.
     if held.lost:
         # The lease ended because it could not be renewed. This worker is alive, so no crash is to be counted.
-        await _complete(message, _give_back(message, queue.surrender))
+        await _complete(message, _give_back(message, queue.surrender, queue, keeper))
         return "lost"
     if stopped is not None:
-        await release(message, queue)
+        await release(message, queue, keeper)
         raise stopped
     if failure is None:
         return "done" if await _complete(message, queue.acknowledge(message)) else "lost"
+    if (fault := machine_fault(failure)) is not None and machine.report(fault, message):
+        return await release(message, queue, keeper)
     return await _complete(message, _settle_failure(message, queue, handlers, failure))
 
 
@@ -107,16 +117,22 @@ async def _complete(message: Message, settlement: Awaitable[T]) -> T:
         raise
 
 
-async def release(message: Message, queue: Queue) -> str:
-    """Release a message, even when cancelled meanwhile, and return how that ended."""
-    return await _complete(message, _give_back(message, queue.release))
+async def release(message: Message, queue: Queue, keeper: LeaseKeeper) -> str:
+    """Release a message, even when cancelled meanwhile, and return how that ended.
+
+    Where the database does not answer, ``keeper`` gives the message back later.
+    """
+    return await _complete(message, _give_back(message, queue.release, queue, keeper))
 
 
-async def _give_back(message: Message, give_back: Callable[[Message], Awaitable[bool]]) -> str:
+async def _give_back(
+    message: Message, give_back: Callable[[Message], Awaitable[bool]], queue: Queue, keeper: LeaseKeeper
+) -> str:
     try:
         return "given back" if await give_back(message) else "lost"
-    except Exception as error:  # noqa: BLE001 - whatever it is, the end of the lease brings the message back
-        logger.warning("message %s comes back as that of a worker that died: %s", message.id, error)
+    except Exception as error:  # noqa: BLE001 - whatever it is, the keeper tries again, and the lease ends by itself
+        logger.warning("message %s could not be given back, trying again: %r", message.id, error)
+        keeper.surrender_later(message, queue)
         return "unsettled"
 
 

@@ -201,6 +201,17 @@ class QueueStatements:
         )
 
     @cached_property
+    def forgive_crash(self) -> str:
+        """Take back the crash that was counted when a lease ended whose worker was alive.
+
+        Parameters: id, and crashes: how many there were when that worker received the message.
+        """
+        return (
+            f"UPDATE {self.table} SET crashes = crashes - 1 "  # noqa: S608 - as above
+            "WHERE id = %(id)s AND crashes > %(crashes)s AND parked_at IS NULL RETURNING id"
+        )
+
+    @cached_property
     def workers(self) -> str:
         """Select the names of the workers that hold leases; parameter: environment."""
         leased = f"leased_until > {self.now} AND environment = %(environment)s"

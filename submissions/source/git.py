@@ -26,6 +26,8 @@ from submissions.source.hosts import normalise_host, resolve_public
 from submissions.source.local import own_git_directory
 from submissions.source.tree_entries import TreeEntry
 from submissions.source.urls import RepositoryURL, SourcePolicy, resolve_below
+from vskill.hidden_characters import visible
+from vskill.machine_faults import MachineFault, fault_of_child
 
 _HEAD = "refs/vskill/head"
 _SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
@@ -102,6 +104,8 @@ async def _fetch(
         )
         if result.ok:
             return sandbox
+        if (fault := fault_of_child(result.stderr)) is not None:
+            raise MachineFault(f"git could not work on this server: {visible(fault, 200)}")
         error = fetch_error(result, repository.host, limits, pinned=commit_sha is not None)
         # Some hosts accept only addresses that end in `.git`, others only those that do not. The canonical address has
         # no `.git`, so both spellings are tried.

@@ -12,6 +12,7 @@ from submissions.sandbox.child_processes import ChildLimits, ChildOutcome, Child
 from submissions.verification.engines.base import Engine, EngineResult, EngineStatus
 from submissions.verification.errors import EngineUnavailable
 from vskill.hidden_characters import visible
+from vskill.machine_faults import MachineFault, fault_of_child, machine_fault
 
 _GIB = 1024 * 1024 * 1024
 _MIB = 1024 * 1024
@@ -42,6 +43,8 @@ async def run_engine(engine: Engine, tree: Path, limits: EngineLimits | None = N
     try:
         result = await _run(engine, tree, limits)
     except OSError as error:
+        if (fault := machine_fault(error)) is not None:
+            raise MachineFault(f"{engine.name} could not be started: {fault}") from error
         return _failed_result(engine, version, EngineStatus.FAILED, f"could not be started: {error.strerror}")
     problem = _failure(result, limits)
     if problem is not None:
@@ -87,6 +90,8 @@ def _failure(result: ChildResult, limits: EngineLimits) -> str | None:
     if result.returncode < 0:
         return f"was ended by {signal.Signals(-result.returncode).name}"
     if result.returncode > 0:
+        if (fault := fault_of_child(result.stderr)) is not None:
+            raise MachineFault(f"an engine could not work: {visible(fault, 200)}")
         lines = result.stderr.decode("utf-8", "replace").strip().splitlines()
         return f"ended with status {result.returncode}: {visible(lines[-1] if lines else 'no reason given', 200)}"
     return None

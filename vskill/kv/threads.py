@@ -67,8 +67,15 @@ class _Crew:
             name = f"{self._name}-{len(self._threads)}"
             # A daemon, because it waits for work without end; DatabaseThreads ends it at exit.
             thread = threading.Thread(target=self._run, name=name, daemon=True)
-            self._threads.append(thread)
-            thread.start()
+            try:
+                thread.start()
+            except RuntimeError:
+                # The threads that there are take it; without any it would wait for ever.
+                if not self._threads:
+                    self._work.get_nowait()
+                    raise
+            else:
+                self._threads.append(thread)
 
     def end(self) -> None:
         """Wait until the work taken is done and the connections are closed."""

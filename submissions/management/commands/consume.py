@@ -85,7 +85,7 @@ class Command(EnvironmentCommand):
     async def _consume(self, environments: list[WorkerEnv], options: ConsumerOptions, signals: StopSignals) -> str:
         stop = signals.event()
         consumer = Consumer(environments, make_handlers(), options)
-        async with heartbeat("consumer", environments):
+        async with heartbeat("consumer", environments, lambda: consumer.fault):
             logger.info("consumer of %s is ready", ", ".join(env.name for env in environments))
             await consumer.run(stop)
         return str(consumer.report)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from submissions.queue.base import Message
 from submissions.queue.consumer import Consumer, ConsumerOptions
+from submissions.queue.machine_watch import MachineWatch
 from submissions.queue.settlement import Handler, Handlers
 from tests.submissions.queue.messages import KIND
 from vskill.environments import WorkerEnv
@@ -47,9 +48,10 @@ def consumer(
     concurrency: int = 10,
     once: bool = False,
     drain: bool = False,
+    machine: MachineWatch | None = None,
 ) -> Consumer:
     """Return a consumer of ``environments``."""
-    return Consumer(environments, handlers, ConsumerOptions(size, concurrency, "test", once=once, drain=drain))
+    return Consumer(environments, handlers, ConsumerOptions(size, concurrency, "test", once=once, drain=drain), machine)
 
 
 async def drained(*environments: WorkerEnv, handlers: Handlers, size: int = 3, concurrency: int = 10) -> Consumer:

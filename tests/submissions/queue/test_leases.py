@@ -15,6 +15,7 @@ from submissions.queue.base import Message
 from submissions.queue.consumer import handle_submission_queue
 from submissions.queue.database import DatabaseQueue, get_queue
 from submissions.queue.leases import LeaseKeeper
+from submissions.queue.machine_watch import MachineWatch
 from submissions.queue.settlement import handle_message
 from tests.submissions.queue.consumers import Recorder
 from tests.submissions.queue.messages import let_leases_end, receive, receive_one, row, send
@@ -87,7 +88,9 @@ async def test_work_that_lost_a_lease_which_has_ended_counts_no_crash(env: Worke
 
     recorder, queue, keeper = Recorder(never), get_queue(env), LeaseKeeper()
     received_at = monotonic() - settings.QUEUE_LEASE
-    working = asyncio.create_task(handle_message(message, queue, recorder.handlers, keeper, received_at))
+    working = asyncio.create_task(
+        handle_message(message, queue, recorder.handlers, keeper, received_at, MachineWatch())
+    )
     await asyncio.sleep(0)
     await keeper.renew()
     assert await working == "lost"

@@ -17,6 +17,7 @@ from submissions.models import QueueMessage
 from submissions.queue.base import InvalidMessage, Message
 from submissions.queue.database import DatabaseQueue
 from submissions.queue.leases import LeaseKeeper
+from submissions.queue.machine_watch import MachineWatch
 from submissions.queue.settlement import handle_message
 from tests.submissions.queue.consumers import Recorder, nothing
 from tests.submissions.queue.messages import receive_one, row, send
@@ -73,7 +74,9 @@ async def stopped_while_it_settles(
     writers.submit(busy.wait)
     try:
         recorder, queue = Recorder(work), Announcing(env)
-        working = asyncio.create_task(handle_message(message, queue, recorder.handlers, LeaseKeeper(), monotonic()))
+        working = asyncio.create_task(
+            handle_message(message, queue, recorder.handlers, LeaseKeeper(), monotonic(), MachineWatch())
+        )
         await queue.writes.wait()
         working.cancel()
         await asyncio.sleep(0)
@@ -127,7 +130,9 @@ async def stopped_at_work(env: WorkerEnv, go_on: Callable[[], Awaitable[None]]) 
         begun.set()
         await go_on()
 
-    work = handle_message(message, Unwilling(env.database), Recorder(begin).handlers, LeaseKeeper(), monotonic())
+    work = handle_message(
+        message, Unwilling(env.database), Recorder(begin).handlers, LeaseKeeper(), monotonic(), MachineWatch()
+    )
     working = asyncio.create_task(work)
     await begun.wait()
     working.cancel()
@@ -141,7 +146,7 @@ async def test_what_cannot_be_given_back_is_named(env: WorkerEnv, caplog: pytest
         await asyncio.Event().wait()
 
     message = await stopped_at_work(env, never)
-    assert f"message {message.id} comes back as that of a worker that died: the database has gone" in caplog.text
+    assert f"message {message.id} could not be given back, trying again: OperationalError(" in caplog.text
 
 
 async def test_what_cannot_be_settled_any_more_is_named(env: WorkerEnv, caplog: pytest.LogCaptureFixture) -> None:
