@@ -40,8 +40,8 @@ async def heartbeat(
 ) -> AsyncIterator[None]:
     """Write a heartbeat of this process as ``role`` in each environment every ``INTERVAL`` seconds while the body runs.
 
-    ``fault`` says why the process does no work although it is alive, and is empty while it does. The entries are deleted
-    at the end. A failed write is logged and not raised.
+    ``fault`` says why the process does no work although it is alive, and is empty while it does. The entries are
+    deleted at the end. A failed write is logged and not raised.
     """
     served = list(environments)
     await _beat(role, served, fault())

@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from django.db import DatabaseError
+
 from marketplace.models import SkillEntry
 from submissions.models import SUBMISSION_PREFIX, SubmissionEntry
 from submissions.states import State
@@ -59,28 +61,38 @@ class ReadCounter:
     read: int = 0
 
 
-async def damaged_entries(env: WorkerEnv, counter: ReadCounter) -> AsyncIterator[Damage]:
-    """Yield every damaged entry of an environment, table by table, in bounded memory."""
-    for model in TABLES:
-        chunk: list[str] = []
-        async for key in KVNamespace(model, env).list_all():
-            chunk.append(key)
-            if len(chunk) == CHUNK:
-                for damage in await _damaged(env, model, chunk):
-                    yield damage
-                counter.read += len(chunk)
-                chunk = []
-        for damage in await _damaged(env, model, chunk):
-            yield damage
-        counter.read += len(chunk)
+async def damaged_entries(env: WorkerEnv, model: type[AbstractKVEntry], counter: ReadCounter) -> AsyncIterator[Damage]:
+    """Yield every damaged entry of one table of an environment, in bounded memory; ``counter`` counts the reads."""
+    chunk: list[str] = []
+    async for key in KVNamespace(model, env).list_all():
+        chunk.append(key)
+        if len(chunk) == CHUNK:
+            counter.read += len(chunk)
+            for damage in await _damaged(env, model, chunk):
+                yield damage
+            chunk = []
+    counter.read += len(chunk)
+    for damage in await _damaged(env, model, chunk):
+        yield damage
 
 
 async def _damaged(env: WorkerEnv, model: type[AbstractKVEntry], keys: Sequence[str]) -> list[Damage]:
-    columns = await readers.run(_columns, env, model, keys)
+    columns = await readers.run(_readable_columns, env, model, keys)
     outcomes = [outcome async for outcome in KVNamespace(model, env).get_many(keys)]
     return [
         damage for outcome in outcomes if (damage := _damage(model, outcome, columns.get(outcome.key, {}))) is not None
     ]
+
+
+def _readable_columns(env: WorkerEnv, model: type[AbstractKVEntry], keys: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Return the columns of those of ``keys`` whose rows can be read: one bad row costs no more than itself."""
+    try:
+        return _columns(env, model, keys)
+    except DatabaseError:
+        if len(keys) < 2:
+            return {}
+    middle = len(keys) // 2
+    return _readable_columns(env, model, keys[:middle]) | _readable_columns(env, model, keys[middle:])
 
 
 def _columns(env: WorkerEnv, model: type[AbstractKVEntry], keys: Sequence[str]) -> dict[str, dict[str, Any]]:

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from django.core.exceptions import ObjectDoesNotExist
 from django.db import DatabaseError, transaction
@@ -19,13 +19,17 @@ from marketplace.catalog import ALIAS_PREFIX, resolve_slug_sync
 from marketplace.models import SkillEntry
 from marketplace.skills.store import record_event, skill_namespace
 from submissions import messages
-from submissions.recovery.damaged_entries import ACTOR, ReadCounter, damaged_entries, rewrite, salvage
+from submissions.recovery.damaged_entries import ACTOR, TABLES, ReadCounter, damaged_entries, rewrite, salvage
+from submissions.recovery.database_checks import database_faults
 from submissions.recovery.sweep import GIVEN_UP_BY_QUEUE, put_back
 from submissions.states import ACTIVE_STATES
+from submissions.store.evidence import orphan_evidence
 from submissions.store.holds import hold
 from submissions.store.queries import read_submission
 from vskill.environments import WorkerEnv
 from vskill.errors import VskillError
+from vskill.kv.models import AbstractKVEntry, KVEntry
+from vskill.kv.namespace import KVNamespace
 from vskill.kv.outcomes import Status
 from vskill.kv.threads import readers, writers
 
@@ -39,6 +43,8 @@ class Kind(StrEnum):
     PROJECTION = "projection_disagrees"
     MALFORMED = "malformed"
     UNREADABLE = "unreadable"
+    ORPHAN_EVIDENCE = "orphan_evidence"
+    DATABASE = "database_damaged"
 
 
 @dataclass(frozen=True)
@@ -82,18 +88,35 @@ class StoreReport:
 async def verify_store(env: WorkerEnv, *, repair: bool = False) -> StoreReport:
     """Look for every ``Kind`` of problem in one environment, repair what can be repaired if ``repair``, and report."""
     report = StoreReport(env.name)
+    for subject, detail in await readers.run(database_faults, env):
+        report.problems.append(Problem(Kind.DATABASE, subject, f"{detail}; restore it from a backup"))
     # Values first: a submission whose value is repaired may turn out to lack its message.
-    async for problem, mend in _values(env, report):
-        await _add(env, report, problem, mend if repair else None)
-    for problem, mend in await readers.run(_messages, env):
-        await _add(env, report, problem, mend if repair else None)
-    for problem, mend in await readers.run(_aliases, env):
-        await _add(env, report, problem, mend if repair else None)
+    for model in TABLES:
+        try:
+            async for problem, mend in _values(env, model, report):
+                await _add(env, report, problem, mend if repair else None)
+        except DatabaseError as error:
+            report.problems.append(_unreadable(model._meta.db_table, error))
+    for name, look in _LOOKS.items():
+        try:
+            found = await readers.run(look, env)
+        except DatabaseError as error:
+            report.problems.append(_unreadable(name, error))
+            continue
+        for problem, mend in found:
+            await _add(env, report, problem, mend if repair else None)
     return report
+
+
+def _unreadable(subject: str, error: DatabaseError) -> Problem:
+    return Problem(Kind.UNREADABLE, subject, f"the rest of it could not be looked at: {error}")
 
 
 Mend = Callable[[WorkerEnv], str]
 """Repair one problem in the caller's transaction; returns why that was not possible, empty where it was done."""
+
+Look = Callable[[WorkerEnv], list[tuple[Problem, Mend]]]
+"""Find the problems of one kind, each with its repair."""
 
 
 async def _add(env: WorkerEnv, report: StoreReport, problem: Problem, mend: Mend | None) -> None:
@@ -113,9 +136,12 @@ def _in_transaction(env: WorkerEnv, mend: Mend) -> str:
         return mend(env)
 
 
-async def _values(env: WorkerEnv, report: StoreReport) -> AsyncIterator[tuple[Problem, Mend]]:
-    counter = ReadCounter()
-    async for one in damaged_entries(env, counter):
+async def _values(
+    env: WorkerEnv, model: type[AbstractKVEntry], report: StoreReport
+) -> AsyncIterator[tuple[Problem, Mend]]:
+    counter = ReadCounter(report.read)
+    async for one in damaged_entries(env, model, counter):
+        report.read = counter.read
         if one.status is None:
             problem = Problem(Kind.PROJECTION, one.key, f"columns that disagree with the value: {one.detail}")
             yield problem, partial(rewrite, damage=one)
@@ -123,6 +149,19 @@ async def _values(env: WorkerEnv, report: StoreReport) -> AsyncIterator[tuple[Pr
             kind = Kind.MALFORMED if one.status is Status.MALFORMED else Kind.UNREADABLE
             yield Problem(kind, one.key, one.detail), partial(salvage, damage=one)
     report.read = counter.read
+
+
+def _evidence(env: WorkerEnv) -> list[tuple[Problem, Mend]]:
+    return [
+        (Problem(Kind.ORPHAN_EVIDENCE, key, "it is about no submission that is there"), partial(_forget, key=key))
+        for key in orphan_evidence(env)
+    ]
+
+
+def _forget(env: WorkerEnv, key: str) -> str:
+    if key in orphan_evidence(env, key):
+        KVNamespace(KVEntry, env).delete_sync(key)
+    return ""
 
 
 def _messages(env: WorkerEnv) -> list[tuple[Problem, Mend]]:
@@ -179,3 +218,10 @@ def _delete_alias(env: WorkerEnv, slug: str) -> str:
     if resolve_slug_sync(env, slug) is None and skill_namespace(env).delete_sync(key):
         record_event(env, key, "alias removed", actor=ACTOR, reason="it led to no skill")
     return ""
+
+
+_LOOKS: Final[dict[str, Look]] = {
+    "messages of the queue": _messages,
+    "aliases": _aliases,
+    "evidence": _evidence,
+}

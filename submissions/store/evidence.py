@@ -5,14 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
+from submissions.models import SUBMISSION_PREFIX, SubmissionEntry
 from submissions.verification.engines.base import EngineResult
 from submissions.verification.findings import Finding, strongest_first
 from vskill.environments import WorkerEnv
+from vskill.kv.codec import prefix_end
 from vskill.kv.models import KVEntry
 from vskill.kv.namespace import KVNamespace
 from vskill.kv.outcomes import Status
 
 STRUCTURE: Final = "structure"
+_KEYS_AT_ONCE: Final = 500
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,22 @@ async def all_evidence(env: WorkerEnv, submission_id: str) -> list[Evidence]:
             outcome.require()
     stored = [_evidence(outcome.key.removeprefix(prefix), outcome.value) for outcome in outcomes if outcome.found]
     return [evidence for evidence in stored if evidence is not None]
+
+
+def orphan_evidence(env: WorkerEnv, prefix: str = "scan:") -> list[str]:
+    """Return the keys of evidence about submissions that do not exist, of those that start with ``prefix``."""
+    rows = KVEntry.objects.using(env.database).filter(namespace=env.name, key__gte=prefix)
+    if (end := prefix_end(prefix)) is not None:
+        rows = rows.filter(key__lt=end)
+    keys = list(rows.order_by("key").values_list("key", flat=True))
+    about = {key: f"{SUBMISSION_PREFIX}{key.split(':')[1]}" for key in keys if key.count(":") > 1}
+    entries = SubmissionEntry.objects.using(env.database).filter(namespace=env.name)
+    wanted = sorted(set(about.values()))
+    known: set[str] = set()
+    for start in range(0, len(wanted), _KEYS_AT_ONCE):
+        chunk = wanted[start : start + _KEYS_AT_ONCE]
+        known.update(entries.filter(key__in=chunk).values_list("key", flat=True))
+    return [key for key, entry_key in about.items() if entry_key not in known]
 
 
 def findings_of(evidence: list[Evidence]) -> tuple[Finding, ...]:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
-from django.db import connections
+from django.db import DatabaseError, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.backends.signals import connection_created
 
 from marketplace.models import ALIAS_PREFIX, SkillEntry
 from marketplace.skills.store import skill_namespace
@@ -23,6 +26,7 @@ from vskill.environments import WorkerEnv
 from vskill.kv.clock import database_now
 from vskill.kv.models import KVEntry
 from vskill.kv.namespace import KVNamespace
+from vskill.kv.threads import readers
 
 pytestmark = pytest.mark.django_db(transaction=True)
 in_thread = sync_to_async
@@ -197,3 +201,38 @@ async def test_a_submission_that_moves_while_it_is_mended_is_left_to_who_moves_i
     outcome = await namespace.get(submission_key(made.id))
     assert outcome.version == made.version
     assert found(await verify_store(env, repair=True)) == []
+
+
+async def test_a_scan_of_a_submission_that_is_gone_is_named_and_forgotten(env: WorkerEnv) -> None:
+    made = await in_thread(make_submission)(env, State.PUBLISHED)
+    for submission_id in (made.id, "sub_gone"):
+        await KVNamespace(KVEntry, env).put(f"scan:{submission_id}:structure", {"result": "kept"})
+    assert found(await verify_store(env)) == [(Kind.ORPHAN_EVIDENCE, "scan:sub_gone:structure", False)]
+    assert found(await verify_store(env, repair=True)) == [(Kind.ORPHAN_EVIDENCE, "scan:sub_gone:structure", True)]
+    assert found(await verify_store(env)) == []
+
+
+async def test_a_table_that_cannot_be_read_is_named_and_the_others_are_looked_at(env: WorkerEnv) -> None:
+    await in_thread(get_queue(env).send)(env.name, VERIFY, "sub_gone")
+
+    def without_a_column(run: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        if KVEntry._meta.db_table in sql and "scan:" in str(params):
+            raise DatabaseError("database disk image is malformed")
+        return run(sql, params, many, context)
+
+    def wrap(connection: BaseDatabaseWrapper, **_kwargs: Any) -> None:
+        if without_a_column not in connection.execute_wrappers:
+            connection.execute_wrappers.append(without_a_column)
+
+    readers.close()
+    connection_created.connect(wrap)
+    try:
+        report = await verify_store(env)
+    finally:
+        connection_created.disconnect(wrap)
+        readers.close()
+    assert found(report) == [
+        (Kind.ORPHAN_MESSAGE, "sub_gone", False),
+        (Kind.UNREADABLE, "evidence", False),
+    ]
+    assert "database disk image is malformed" in report.problems[-1].detail
