@@ -19,6 +19,7 @@ from submissions.store.queries import get_submission, get_submission_index, hist
 from submissions.store.records import SubmissionNotFound
 from vskill.environments import WorkerEnv
 from vskill.errors import VskillError
+from vskill.kv.errors import EntryUnavailable
 from vskill.kv.threads import readers
 from vskill.worker_context import require_worker_env
 
@@ -102,6 +103,9 @@ async def _create(request: HttpRequest) -> JsonResponse:
         return _error(error, 503 if error.transient else 422)
     except NoSkillFound as error:
         return _error(error, 422)
+    except EntryUnavailable:
+        # The database is away, which the middleware says in the same words everywhere.
+        raise
     except VskillError as error:
         # All other errors are the registry's own: an entry that cannot be read, for example.
         logger.error("a submission by API failed: %s", error)

@@ -30,9 +30,14 @@ async def healthz(_request: HttpRequest) -> JsonResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponseBase:
-    """Answer an error that a middleware raised: 503 where the database is unavailable, 500 for anything else.
+    """Answer an error that no view answered: 503 where the database or the machine is unavailable, else 500.
 
-    The first happens when a session can be neither loaded nor saved.
+    Addresses below ``/api/`` get JSON.
     """
     # Django calls this handler while it handles the exception and does not pass the exception in any other way.
-    return unavailable(request, sys.exception()) or defaults.server_error(request)
+    if (answer := unavailable(request, sys.exception())) is not None:
+        return answer
+    if not request.path.startswith("/api/"):
+        return defaults.server_error(request)
+    message = "Something went wrong here, and nothing was changed by halves. The operators can find it in the log."
+    return JsonResponse({"error": "server_error", "message": message}, status=500)
