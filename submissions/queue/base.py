@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -66,6 +66,13 @@ class MessageBatch:
 
     def __bool__(self) -> bool:
         return bool(self.messages or self.parked)
+
+    def split(self, size: int) -> Iterator[MessageBatch]:
+        """Yield batches of at most ``size`` messages, those that were parked in one of their own."""
+        if self.parked:
+            yield MessageBatch(self.environment, parked=self.parked)
+        for start in range(0, len(self.messages), size):
+            yield MessageBatch(self.environment, self.messages[start : start + size])
 
 
 @dataclass(frozen=True)

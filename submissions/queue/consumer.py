@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Coroutine, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import timedelta
@@ -222,7 +222,7 @@ class Consumer:
             self._receive_error = f"no work can be taken from {env.name}: {error!r}"
             return 0
         self._failed_receives[env.name] = 0
-        parts = list(_parts(batch, self._options.max_batch_size))
+        parts = list(batch.split(self._options.max_batch_size))
         for part in parts:
             task = asyncio.create_task(self._run_batch(part, env, keeper, asked_at))
             self._batches.add(task)
@@ -291,11 +291,3 @@ async def _renewed(batch: MessageBatch, env: WorkerEnv, asked_at: float) -> tupl
     kept = await get_queue(env).extend(batch.messages)
     messages = tuple(message for message in batch.messages if message.id in kept)
     return MessageBatch(batch.environment, messages, batch.parked), now
-
-
-def _parts(batch: MessageBatch, size: int) -> Iterator[MessageBatch]:
-    """Split what was received together into batches of at most ``size`` messages."""
-    if batch.parked:
-        yield MessageBatch(batch.environment, parked=batch.parked)
-    for start in range(0, len(batch.messages), size):
-        yield MessageBatch(batch.environment, batch.messages[start : start + size])
