@@ -21,6 +21,8 @@ _ERRNOS: Final = frozenset(
 )
 # SQLite's own names of a full disk, a file that cannot be opened and memory that is used up.
 _SQLITE_CODES: Final = frozenset({"SQLITE_FULL", "SQLITE_CANTOPEN", "SQLITE_NOMEM"})
+# The same in words, as an error of ours quotes them that was made of an outcome and has no cause.
+_SQLITE_SAYS: Final = ("unable to open database file", "database or disk is full")
 # What a child says of the machine, as against its own limits.
 _CHILD_SAYS: Final = (
     "No space left on device",
@@ -61,6 +63,8 @@ def machine_fault(error: BaseException | None) -> str | None:
             return "no more threads can be started"
         if getattr(one, "sqlite_errorname", "") in _SQLITE_CODES:
             return f"SQLite: {one}"
+        if isinstance(one, VskillError) and any(words in str(one) for words in _SQLITE_SAYS):
+            return str(one)
     return None
 
 

@@ -213,5 +213,7 @@ LOGGING = {
     "filters": {"health": {"()": "django.utils.log.CallbackFilter", "callback": _not_a_health_check}},
     "formatters": {"line": {"format": "{asctime} {levelname:7} {name}: {message}", "style": "{"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["health"]}},
+    # While PostgreSQL is away the pool warns at each attempt of each thread; what fails because of it is logged anyway.
+    "loggers": {"psycopg.pool": {"level": "ERROR"}},
     "root": {"handlers": ["stderr"], "level": _value["VSKILL_LOG_LEVEL"]},
 }

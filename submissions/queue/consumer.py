@@ -23,6 +23,7 @@ from submissions.queue.pause import get_pause
 from submissions.queue.settlement import BatchReport, Handlers, handle_message, release, report_parked
 from submissions.queue.watchers import watching
 from vskill.environments import WorkerEnv
+from vskill.machine_faults import machine_fault
 from vskill.worker_context import run_with_worker_env
 
 logger = logging.getLogger(__name__)
@@ -218,6 +219,8 @@ class Consumer:
                 )
         except Exception as error:  # noqa: BLE001 - a database that is away must not end the consumer; the next poll asks again
             logger.error("no work could be taken from %s, asking again: %r", env.name, error)
+            if (fault := machine_fault(error)) is not None:
+                self._machine.report(fault)
             self._failed_receives[env.name] += 1
             self._receive_error = f"no work can be taken from {env.name}: {error!r}"
             return 0

@@ -41,18 +41,19 @@ class MachineWatch:
         self._met_by: Counter[tuple[str, str, str]] = Counter()
         self.fault = ""
 
-    def report(self, fault: str, message: Message) -> bool:
-        """Take nothing from now on, because of a ``fault`` that work on ``message`` met.
-
-        Returns whether the message is innocent, and so to be given back uncounted.
-        """
-        self._met_by[message.environment, message.kind, message.subject] += 1
+    def report(self, fault: str) -> None:
+        """Take nothing from now on, because of ``fault``."""
         if not self.fault:
             logger.error("this machine cannot work, so nothing is taken until it can: %s", fault)
             self._pause = FIRST_PAUSE
             self._probe_at = monotonic() + self._pause
         self.fault = fault
-        return self._met_by[message.environment, message.kind, message.subject] <= FAULTS_FORGIVEN
+
+    def is_innocent(self, message: Message) -> bool:
+        """Report that work on ``message`` met a fault, and return whether the message is to be given back uncounted."""
+        met = (message.environment, message.kind, message.subject)
+        self._met_by[met] += 1
+        return self._met_by[met] <= FAULTS_FORGIVEN
 
     async def can_work(self) -> bool:
         """Return whether work may be taken; after a fault, try the probe when its time has come."""

@@ -97,8 +97,10 @@ async def handle_message(
         raise stopped
     if failure is None:
         return "done" if await _complete(message, queue.acknowledge(message)) else "lost"
-    if (fault := machine_fault(failure)) is not None and machine.report(fault, message):
-        return await release(message, queue, keeper)
+    if (fault := machine_fault(failure)) is not None:
+        machine.report(fault)
+        if machine.is_innocent(message):
+            return await release(message, queue, keeper)
     return await _complete(message, _settle_failure(message, queue, handlers, failure))
 
 

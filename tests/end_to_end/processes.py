@@ -52,12 +52,12 @@ class Instance:
             **self.variables,
         }
 
-    def manage(self, *arguments: str) -> str:
-        """Run one management command, which must succeed, and return its output."""
+    def manage(self, *arguments: str, **variables: str) -> str:
+        """Run one management command with more environment variables; it must succeed. Return its output."""
         ended = subprocess.run(
             [sys.executable, "manage.py", *arguments],
             cwd=ROOT,
-            env=self.environment(),
+            env={**self.environment(), **variables},
             capture_output=True,
             text=True,
             check=False,

@@ -61,6 +61,10 @@ class Role:
         self.signal(signal.SIGKILL)
         assert self.ends() == -signal.SIGKILL, self.said()
 
+    def waits_for(self, words: str) -> None:
+        """Wait until its output has ``words``."""
+        until(lambda: self.log.exists() and words in self.said())
+
     def said(self) -> str:
         """Return its output so far."""
         return self.log.read_text(errors="replace")

@@ -10,11 +10,13 @@ import sys
 import time
 from collections.abc import Sequence
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 from asgiref.sync import async_to_sync
 from django.core.management import call_command
 from django.db import connections, transaction
+from django.test import override_settings
 
 from submissions.intake import accept_one, discover, submit
 from submissions.messages import VERIFY
@@ -47,6 +49,13 @@ RUN = "run:"
 def command(*, words: Sequence[str], kill_at: str | None = None) -> None:
     """Run a management command, and kill the process at the point ``kill_at`` if there is one."""
     kill_points.install(kill_at)
+    call_command(*words)
+
+
+def short_of_descriptors(*, words: Sequence[str], spare: int) -> None:
+    """Run a management command in a process that may open ``spare`` more descriptors than it has open now."""
+    limit = sum(1 for _ in Path("/proc/self/fd").iterdir()) + spare
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
     call_command(*words)
 
 
@@ -106,6 +115,14 @@ def claim_all(*, name: str) -> None:
 
     subjects = async_to_sync(claim)()
     KVNamespace(KVEntry, env).put_sync(f"claimed:{worker}", subjects)
+
+
+def claim_and_leave(*, name: str) -> None:
+    """Claim one message for two minutes, and end without settling it."""
+    env = get_environment(name)
+    with override_settings(QUEUE_LEASE=120.0):
+        batch = async_to_sync(get_queue(env).receive)(env.name, 1, worker="elsewhere")
+    assert len(batch.messages) == 1
 
 
 async def _note(message: Message, what: str) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from asgiref.sync import sync_to_async
@@ -105,3 +107,22 @@ def test_a_worker_whose_clock_is_wrong_rescues_nothing_early_or_late(
     )
     assert all(now < at for (at,) in moved), "written with the worker's own time"
     record(f"clock of a worker 10 minutes {'fast' if minutes > 0 else 'slow'}", "nothing rescued early or late")
+
+
+FAKETIME = next(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"), None)
+
+
+@pytest.mark.skipif(FAKETIME is None, reason="libfaketime is not installed (Debian: libfaketime)")
+@pytest.mark.parametrize("minutes", [-10, 10], ids=["slow", "fast"])
+def test_a_process_whose_system_clock_is_wrong_sees_leases_by_the_clock_of_its_database(
+    one: Installation, record: Record, minutes: int
+) -> None:
+    """SQLite has no clock but that of the process that asks, as docs/reliability.md says; PostgreSQL has its own."""
+    one.run("send", name="default", subjects=["leased"])
+    one.run("claim_and_leave", name="default")
+    preloaded = {"LD_PRELOAD": str(FAKETIME), "FAKETIME": f"{minutes:+d}m"}
+    seen = json.loads(one.instance.manage("queue_status", "--json", **preloaded))
+    ends_early = one.is_sqlite and minutes > 0
+    assert (seen["leased"], seen["waiting"] + seen["delayed"]) == ((0, 1) if ends_early else (1, 0))
+    outcome = "a live lease counts as ended" if ends_early else "the lease counts"
+    record(f"system clock of a process 10 minutes {'fast' if minutes > 0 else 'slow'}", outcome)

@@ -11,6 +11,7 @@ from django.db import InterfaceError
 from vskill import heartbeat as heartbeats
 from vskill.environments import WorkerEnv
 from vskill.heartbeat import health, heartbeat, living, process_name
+from vskill.kv.models import KVEntry
 from vskill.kv.namespace import KVNamespace
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -40,3 +41,15 @@ async def test_a_connection_that_breaks_does_not_end_the_beat(env: WorkerEnv, mo
     monkeypatch.setattr(KVNamespace, "put", put)
     async with heartbeat("consumer", [env]), asyncio.timeout(30):
         await beaten.wait()
+
+
+async def test_a_process_that_does_no_work_says_why_and_counts_as_dead_until_another_works(env: WorkerEnv) -> None:
+    async with heartbeat("consumer", [env], lambda: "No space left on device"):
+        parts = await health(env, ["consumer"])
+        assert parts["consumer"] == {
+            "alive": False,
+            "processes": [process_name()],
+            "faults": {process_name(): "No space left on device"},
+        }
+        await KVNamespace(KVEntry, env).put("heartbeat:consumer:other:1", {"role": "consumer", "fault": ""})
+        assert (await health(env, ["consumer"]))["consumer"]["alive"]
