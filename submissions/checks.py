@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import sqlite3
 from collections.abc import Sequence
 from typing import Any, Final
@@ -9,6 +10,10 @@ from typing import Any, Final
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, register
 from django.core.checks import Warning as CheckWarning
+from django.core.exceptions import ImproperlyConfigured
+
+from submissions.verification.engines import ENGINES
+from vskill.environments import all_environments
 
 # A heartbeat may fail twice before the lease ends and the work has to stop.
 RENEWALS_IN_A_LEASE: Final = 3
@@ -123,6 +128,31 @@ def check_connections(app_configs: Sequence[Any] | None, **_kwargs: Any) -> list
                     "leases could not be renewed in time.",
                     hint="Raise VSKILL_DATABASE_POOL_SIZE or lower VSKILL_KV_READ_WORKERS and VSKILL_KV_WRITE_WORKERS.",
                     id="submissions.E007",
+                )
+            )
+    return problems
+
+
+@register(Tags.compatibility)
+def check_engines(app_configs: Sequence[Any] | None, **_kwargs: Any) -> list[CheckMessage]:
+    """Refuse policies that name a verification engine which does not exist."""
+    try:
+        environments = all_environments().values()
+    except ImproperlyConfigured:
+        # Reported by the check of the environments themselves.
+        return []
+    problems: list[CheckMessage] = []
+    for env in environments:
+        for name in (*env.policy.tier1_engines, *env.policy.tier2_engines):
+            if name in ENGINES:
+                continue
+            nearest = difflib.get_close_matches(name, ENGINES, 1)
+            known = ", ".join(sorted(ENGINES))
+            problems.append(
+                Error(
+                    f"The policy of environment {env.name!r} names the engine {name!r}, which does not exist.",
+                    hint=f"Did you mean {nearest[0]}?" if nearest else f"Known engines: {known}.",
+                    id="submissions.E008",
                 )
             )
     return problems

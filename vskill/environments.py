@@ -20,6 +20,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.signals import setting_changed
 
 from vskill.errors import VskillError
+from vskill.variable_kinds import HOSTS, Fault
 
 # It has to fit the namespace column of an entry.
 _NAME: Final = re.compile(r"[a-z0-9_-]{1,64}")
@@ -96,6 +97,13 @@ def _listed(name: str, option: str, value: Any) -> Any:
     return _tuples(value)
 
 
+def _hosts(name: str, hosts: tuple[Any, ...]) -> tuple[str, ...]:
+    try:
+        return tuple(host.lower() for one in hosts for host in HOSTS.read(str(one)))
+    except Fault as fault:
+        raise ImproperlyConfigured(f"VSKILL_ENVIRONMENTS: 'hosts' of {name!r}: {fault}.") from None
+
+
 def build_environment(name: str, options: Mapping[str, Any], variables: Mapping[str, str]) -> WorkerEnv:
     """Return the environment called ``name`` that its ``options`` in ``VSKILL_ENVIRONMENTS`` describe.
 
@@ -124,7 +132,7 @@ def build_environment(name: str, options: Mapping[str, Any], variables: Mapping[
         secrets[secret] = variables[variable]
     return WorkerEnv(
         name=name,
-        hosts=tuple(str(host).lower() for host in _listed(name, "hosts", options.get("hosts", ()))),
+        hosts=_hosts(name, _listed(name, "hosts", options.get("hosts", ()))),
         public_url=str(options.get("public_url", "")).rstrip("/"),
         database=options.get("database", "default"),
         queue=options.get("queue", "default"),

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from submissions.checks import check_connections, check_queue, check_sqlite
+from submissions.checks import check_connections, check_engines, check_queue, check_sqlite
 
 
 def ids(settings: Settings, **values: Any) -> list[str | None]:
@@ -84,3 +84,15 @@ def test_a_sqlite_without_returning_is_refused(settings: Settings, monkeypatch: 
     monkeypatch.setitem(settings.DATABASES["default"], "ENGINE", "django.db.backends.sqlite3")
     monkeypatch.setattr("sqlite3.sqlite_version_info", (3, 34, 1))
     assert ids(settings) == ["submissions.E006"]
+
+
+@pytest.mark.parametrize(
+    ("engine", "hint"), [("skilltotl", "Did you mean skilltotal?"), ("husk", "Known engines: skilltotal.")]
+)
+def test_an_engine_that_does_not_exist_is_refused_with_the_nearest_one(
+    settings: Settings, engine: str, hint: str
+) -> None:
+    assert check_engines(None) == []
+    settings.VSKILL_ENVIRONMENTS = {"default": {"hosts": ["*"], "policy": {"tier1_engines": [engine]}}}
+    [problem] = check_engines(None)
+    assert (problem.id, problem.hint) == ("submissions.E008", hint)

@@ -126,3 +126,9 @@ def test_options_that_cannot_be_meant_are_refused(options: dict[str, Any], said:
 def test_a_name_that_no_column_or_log_would_hold_is_refused(name: str) -> None:
     with pytest.raises(ImproperlyConfigured, match="is no name"):
         build_environment(name, {}, {})
+
+
+@pytest.mark.parametrize("host", ["https://skills.example.org", "skills.example.org:8000", "skills example"])
+def test_a_host_with_a_scheme_or_a_port_is_refused_with_what_would_do(host: str) -> None:
+    with pytest.raises(ImproperlyConfigured, match=r"'hosts' of 'default': .* is not a host name"):
+        build_environment("default", {"hosts": [host]}, {})

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from submissions.verification.engines.base import Engine
 from submissions.verification.engines.skilltotal import SkillTotal
 from submissions.verification.errors import UnknownEngine
 
-_ENGINES: dict[str, type[Engine]] = {SkillTotal.name: SkillTotal}
+ENGINES: Final[dict[str, type[Engine]]] = {SkillTotal.name: SkillTotal}
+"""Every engine by its name."""
 
 
 def get_engines(names: Iterable[str]) -> list[Engine]:
     """Return one engine per name, in the given order and without repetitions; raises UnknownEngine."""
     engines: list[Engine] = []
     for name in dict.fromkeys(names):
-        if name not in _ENGINES:
+        if name not in ENGINES:
             raise UnknownEngine(
-                f"There is no verification engine called {name!r}. Known ones: {', '.join(sorted(_ENGINES))}."
+                f"There is no verification engine called {name!r}. Known ones: {', '.join(sorted(ENGINES))}."
             )
-        engines.append(_ENGINES[name]())
+        engines.append(ENGINES[name]())
     return engines

@@ -13,7 +13,7 @@ from pytest_django import Settings
 
 from submissions.models import QueueMessage
 from submissions.queue.base import Message, MessageBatch
-from submissions.queue.consumer import handle_submission_queue
+from submissions.queue.consumer import FAILED_RECEIVES, handle_submission_queue
 from submissions.queue.database import DatabaseQueue, get_queue
 from submissions.queue.pause import pause, resume
 from submissions.queue.settlement import Handler, backoff
@@ -336,3 +336,21 @@ async def test_a_database_that_cannot_be_asked_is_asked_again(
     await running.run(stop)
     assert running.report.ends == {"done": 1}
     assert "no work could be taken from nowhere" in caplog.text
+
+
+async def test_a_consumer_that_can_receive_nothing_again_and_again_says_so(env: WorkerEnv, settings: Settings) -> None:
+    settings.QUEUE_POLL_INTERVAL = 0.01
+    nowhere = WorkerEnv(name="nowhere", database="no_such_alias")
+    await in_thread(send)(env, *[f"subject {number}" for number in range(FAILED_RECEIVES)])
+    stop = asyncio.Event()
+    faults: list[str] = []
+
+    async def work(_message: Message) -> None:
+        faults.append(running.fault)
+        if len(faults) == FAILED_RECEIVES:
+            stop.set()
+
+    running = consumer(nowhere, env, handlers=Recorder(work).handlers, size=1, concurrency=1)
+    await running.run(stop)
+    assert faults[0] == ""
+    assert "no work can be taken from nowhere" in running.fault

@@ -14,6 +14,7 @@ from django.db import OperationalError
 from pytest_django import Settings
 
 from submissions.models import QueueMessage
+from submissions.queue import settlement
 from submissions.queue.base import InvalidMessage, Message
 from submissions.queue.database import DatabaseQueue
 from submissions.queue.leases import LeaseKeeper
@@ -155,3 +156,27 @@ async def test_what_cannot_be_settled_any_more_is_named(env: WorkerEnv, caplog: 
 
     message = await stopped_at_work(env, break_down)
     assert f"message {message.id} was not settled and comes back after its lease: the database has gone" in caplog.text
+
+
+async def test_an_attempt_that_fails_is_repeated_after_each_wait_and_then_parked(
+    env: WorkerEnv, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert (settings.QUEUE_BACKOFF, settings.QUEUE_MAX_ERRORS) == ([10.0, 60.0, 300.0], 4)
+    monkeypatch.setattr(settlement, "JITTER", 0.0)
+    await in_thread(send)(env, "one")
+    waits: list[float] = []
+
+    class Watched(DatabaseQueue):
+        async def retry(self, message: Message, reason: str, delay: timedelta) -> bool:
+            waits.append(delay.total_seconds())
+            return await super().retry(message, reason, timedelta())
+
+    recorder, queue = Recorder(fail), Watched(env.database)
+    ends = [
+        await handle_message(
+            await receive_one(env), queue, recorder.handlers, LeaseKeeper(), monotonic(), MachineWatch()
+        )
+        for _attempt in range(4)
+    ]
+    assert ends == ["retried", "retried", "retried", "parked"]
+    assert waits == [10.0, 60.0, 300.0]
