@@ -1,7 +1,6 @@
-"""Join the reads of one turn of the event loop into chunks.
+"""Coalesce the reads of one turn of the event loop into chunks.
 
-Each caller of ``get()`` awaits a future of its own and settles by itself; what reaches the database is one select for
-up to 500 keys.
+Each caller of ``get()`` awaits its own future and settles on its own; the database gets one select for up to 500 keys.
 """
 
 from __future__ import annotations
@@ -25,10 +24,10 @@ from vskill.kv.threads import call_on_loop, readers
 from vskill.kv.whole_chunks import Neighbours
 
 Source = tuple[type[AbstractKVEntry], str, str]
-"""A table, the alias of its database, and the namespace within it."""
+"""The model of a table, the alias of its database, and the namespace within it."""
 
 Waiting = dict[str, list["asyncio.Future[Outcome]"]]
-"""The futures that wait for each key: one, but where several callers want the same key."""
+"""The futures that wait for each key; more than one where several callers read the same key."""
 
 
 def start_chunk(
@@ -42,39 +41,39 @@ def start_chunk(
 
 
 def timed_out(key: str, seconds: float) -> Outcome:
-    """Return the outcome of a key for which no answer came in time."""
+    """Return the outcome of a key that was not read within ``seconds``."""
     return Outcome(key, Status.TIMED_OUT, detail=f"no answer within {seconds:g} s")
 
 
 class ReadBatcher:
-    """The reads of one event loop that have been asked for in this turn.
+    """The reads that were requested in the current turn of one event loop.
 
-    It does not hold the loop, which is the key under which it is kept: the two would never be freed.
+    It has no reference to the loop. Batchers are kept in a weak dictionary by loop, and a reference back would keep
+    both alive for good.
     """
 
     def __init__(self) -> None:
         self._waiting: dict[Source, Waiting] = {}
 
     def load(self, source: Source, key: str) -> asyncio.Future[Outcome]:
-        """Return a future of the outcome of ``key``; it ends by itself when ``KV_READ_TIMEOUT`` has passed."""
+        """Add ``key`` of ``source`` to the current turn and return the future of its outcome.
+
+        The outcome is ``TIMED_OUT`` after ``KV_READ_TIMEOUT`` seconds.
+        """
         loop = asyncio.get_running_loop()
         waiting = self._waiting.get(source)
         if waiting is None:
             waiting = self._waiting[source] = {}
             loop.call_soon(self._start, source)
         future: asyncio.Future[Outcome] = loop.create_future()
-        alike = waiting.get(key)
-        if alike is None:
-            waiting[key] = [future]
-        else:
-            alike.append(future)
+        waiting.setdefault(key, []).append(future)
         return future
 
     def _start(self, source: Source) -> None:
         loop = asyncio.get_running_loop()
         waiting = self._waiting.pop(source)
         seconds = settings.KV_READ_TIMEOUT
-        # Counted before the first of them can have been read.
+        # Counted before any of them can have been read.
         probe.begin_reads(len(waiting))
         keys = iter(waiting)
         while chunk := list(islice(keys, CHUNK_SIZE)):
@@ -99,7 +98,7 @@ def _hand_over(
     timer: asyncio.TimerHandle,
     reading: Future[dict[str, Outcome]],
 ) -> None:
-    """Give the outcomes from the thread of the pool to the thread of the loop."""
+    """Pass the outcomes from the thread of the pool to the thread of the event loop."""
     if not call_on_loop(loop, _settle, awaited, timer, reading):
         probe.end_reads(len(awaited))
 
@@ -116,7 +115,7 @@ def _settle(awaited: Waiting, timer: asyncio.TimerHandle, reading: Future[dict[s
         for future in futures:
             if not future.done():
                 future.set_result(outcome)
-                # Whoever else asked for the key gets a value of its own: one caller's changes are not another's.
+                # Each further caller gets a copy, so that callers do not see one another's changes to the value.
                 outcome = _copied(outcome) if len(futures) > 1 else outcome
 
 

@@ -82,10 +82,7 @@ class MemoryNamespace:
         ttl: timedelta | None = None,
         expect_version: int | None = None,
     ) -> int:
-        """Write one entry, replacing the whole of it, and return its new version.
-
-        ``key``, ``value``, ``metadata``, ``expires_at``, ``ttl`` and ``expect_version`` are those of ``Namespace.put``.
-        """
+        """Write one entry and return its new version; arguments and errors are those of ``Namespace.put``."""
         check_key(key)
         check_expiry(expires_at, ttl)
         if ttl is not None:

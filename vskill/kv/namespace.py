@@ -1,4 +1,4 @@
-"""The face of the KV layer: one table, seen from one environment."""
+"""The public interface of the KV layer: the entries of one table in one environment."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from vskill.kv.whole_chunks import Neighbours
 from vskill.worker_context import refuse_closed_scope
 
 DEFAULT_WINDOW: Final = 2000
-# Seconds that a stream may keep the event loop for itself.
+# Seconds that a stream may run before it lets other tasks of the event loop run.
 LONGEST_TURN: Final = 0.05
 
 
 class KVNamespace:
     """The entries of one table that belong to one environment.
 
-    Any number of ``get()`` may be awaited at once: each settles by itself, and the database sees selects of at most 500
-    keys, never more than ``KV_READ_WORKERS`` of them at a time. To read a whole key space use ``scan(prefix)``, whose
-    memory does not grow with it.
+    Any number of ``get()`` may be awaited concurrently. Each settles on its own, and the database gets selects of at
+    most 500 keys, at most ``KV_READ_WORKERS`` of them at a time. To read a whole key space use ``scan(prefix)``, whose
+    memory does not grow with the number of entries.
     """
 
     def __init__(self, model: type[AbstractKVEntry], environment: WorkerEnv) -> None:
@@ -51,9 +51,9 @@ class KVNamespace:
         return f"<KVNamespace {self.model.__name__} of {self.name!r}>"
 
     async def get(self, key: str, *, timeout: float | None = None) -> Outcome:  # noqa: ASYNC109 - a timeout is an outcome here
-        """Return the outcome of one key.
+        """Return the outcome of one key: ``TIMED_OUT`` after ``KV_READ_TIMEOUT`` seconds, or ``timeout`` if shorter.
 
-        It is ``TIMED_OUT`` after ``KV_READ_TIMEOUT`` seconds, or after ``timeout`` where that is sooner.
+        Raises ``InvalidKey``, and ``EnvClosed`` in work that outlived its environment's scope.
         """
         check_key(key)
         refuse_closed_scope()
@@ -69,9 +69,10 @@ class KVNamespace:
     async def get_many(
         self, keys: Iterable[str] | AsyncIterable[str], *, window: int = DEFAULT_WINDOW
     ) -> AsyncIterator[Outcome]:
-        """Yield the outcome of each key in the order asked.
+        """Yield the outcome of each key in the order of ``keys``.
 
-        At most ``window`` keys are being read or waiting to be yielded, so memory does not grow with their number.
+        At most ``window`` keys are being read or wait to be yielded, so memory does not grow with their number. Raises
+        what ``get`` does.
         """
         size = max(1, min(CHUNK_SIZE, window))
         async with aclosing(self._read(_chunks(keys, size), max(1, window // size))) as parts:
@@ -80,10 +81,10 @@ class KVNamespace:
                     yield outcome
 
     async def scan(self, prefix: str = "", *, window: int = DEFAULT_WINDOW) -> AsyncIterator[Sequence[Outcome]]:
-        """Yield the outcome of every key that starts with ``prefix`` in bytewise order, many at a time, without those
-        that have expired.
+        """Yield the outcomes of all keys that start with ``prefix``, in bytewise order and without expired entries.
 
-        The same outcomes as ``get_many(list_all(prefix))`` gives, for less: keys are listed from their index alone.
+        Each item is a sequence of outcomes. They are those of ``get_many(list_all(prefix))``, but the keys are listed
+        from their index only, which takes less time. ``window`` is that of ``get_many``.
         """
         size = max(1, min(CHUNK_SIZE, window))
         async with aclosing(self._read(self._listed(prefix, size), max(1, window // size))) as parts:
@@ -102,7 +103,7 @@ class KVNamespace:
                 async with asyncio.timeout(settings.KV_READ_TIMEOUT):
                     names, complete = await asyncio.wrap_future(listing)
                 if not complete:
-                    # While these are being read, so that nobody waits for it.
+                    # The next page is listed while the entries of this one are read.
                     listing = list_after(names[-1])
                 for start in range(0, len(names), size):
                     yield names[start : start + size]
@@ -114,7 +115,7 @@ class KVNamespace:
     async def _read(
         self, chunks: AsyncGenerator[list[str], None], most_at_once: int
     ) -> AsyncGenerator[list[Outcome], None]:
-        """Yield the outcomes of chunk after chunk, so many of which are being read or waiting to be yielded."""
+        """Yield the outcomes of each chunk; at most ``most_at_once`` are being read or wait to be yielded."""
         refuse_closed_scope()
         seconds = settings.KV_READ_TIMEOUT
         started: deque[tuple[list[str], Future[dict[str, Outcome]]]] = deque()
@@ -138,7 +139,7 @@ class KVNamespace:
                     probe.end_reads(len(started.popleft()[0]))
                     yield outcomes
                     if monotonic() > turn_over_at:
-                        # Chunks that are ready are not waited for; others of the loop wait for a turn all the same.
+                        # Outcomes that are ready are yielded without waiting, so other tasks would never run.
                         await asyncio.sleep(0)
                         turn_over_at = monotonic() + LONGEST_TURN
         finally:
@@ -156,24 +157,24 @@ class KVNamespace:
         ttl: timedelta | None = None,
         expect_version: int | None = None,
     ) -> int:
-        """Write one entry and return its new version.
+        """Write one entry on a writer thread and return its new version.
 
-        ``key``, ``value``, ``metadata``, ``expires_at``, ``ttl`` and ``expect_version`` are those of ``Namespace.put``.
+        Arguments and errors are those of ``put_sync``. Raises ``EnvClosed`` in work that outlived its scope.
         """
         return await writers.run(
             self.put_sync, key, value, metadata=metadata, expires_at=expires_at, ttl=ttl, expect_version=expect_version
         )
 
     async def delete(self, key: str, *, expect_version: int | None = None) -> bool:
-        """Delete one entry and return whether there was one; see ``delete_sync``."""
+        """Delete one entry on a writer thread and return whether it existed; see ``delete_sync``."""
         return await writers.run(self.delete_sync, key, expect_version=expect_version)
 
     async def list(self, prefix: str = "", *, limit: int = MAX_PAGE, cursor: str | None = None) -> KeyPage:
-        """Return one page of the keys that start with ``prefix``, in bytewise order."""
+        """Return one page of the keys that start with ``prefix``, in bytewise order; see ``list_keys``."""
         return await readers.run(self.list_sync, prefix, limit=limit, cursor=cursor)
 
     async def list_all(self, prefix: str = "", *, page: int = MAX_PAGE) -> AsyncIterator[str]:
-        """Yield every key that starts with ``prefix``, page by page; more than one page is no special case."""
+        """Yield every key that starts with ``prefix``, in bytewise order, read in pages of ``page`` keys."""
         limit, after = max(1, min(page, MAX_PAGE)), None
         complete = False
         while not complete:
@@ -183,14 +184,14 @@ class KVNamespace:
             after = names[-1] if names else None
 
     async def purge_expired(self) -> int:
-        """Delete every entry that has expired and return how many there were."""
+        """Delete every expired entry and return their number."""
         purged = 0
         while count := await writers.run(writer.purge_expired, *self._source):
             purged += count
         return purged
 
     def get_sync(self, key: str) -> Outcome:
-        """Return the outcome of one key, read on the connection of the calling thread, inside its transaction."""
+        """Return the outcome of one key, read on the connection of the calling thread and so in its transaction."""
         check_key(key)
         return read_chunk(*self._source, [key])[key]
 
@@ -206,17 +207,21 @@ class KVNamespace:
     ) -> int:
         """Write one entry on the calling thread and return its new version.
 
-        ``key``, ``value``, ``metadata``, ``expires_at``, ``ttl`` and ``expect_version`` are those of ``Namespace.put``.
+        ``value`` is anything that JSON can express, ``metadata`` a mapping of such values. The entry expires at
+        ``expires_at``, an aware datetime, or ``ttl`` from now, but not both. ``expect_version`` makes the write a
+        compare-and-set: 0 expects no entry, another number the version that was read, ``None`` anything. Raises
+        ``VersionConflict`` with nothing written, ``InvalidKey`` and ``InvalidValue``.
         """
         return writer.put(
             *self._source, key, value, metadata=metadata, expires_at=expires_at, ttl=ttl, expect_version=expect_version
         )
 
     def delete_sync(self, key: str, *, expect_version: int | None = None) -> bool:
-        """Delete one entry on the connection of the calling thread and return whether there was one.
+        """Delete one entry on the connection of the calling thread and return whether it existed.
 
-        A key that is written again after it was deleted or purged starts at version 1: whoever still holds a version of
-        the old entry may match the new one. Where that would harm, write what says "gone" instead of deleting.
+        Raises ``VersionConflict`` where ``expect_version`` is given and another version is there. A key that is written
+        again after it was deleted or purged starts at version 1, so a caller that still holds a version of the old
+        entry may match the new one. Where that would do harm, write a tombstone instead of deleting.
         """
         return writer.delete(*self._source, key, expect_version=expect_version)
 
@@ -242,8 +247,8 @@ async def _chunks(keys: Iterable[str] | AsyncIterable[str], size: int) -> AsyncG
 
 
 async def _settled(chunk: Sequence[str], reading: Future[dict[str, Outcome]], seconds: float) -> list[Outcome]:
-    # An answer that is there already is not waited for: the loop would let go of the interpreter, which threads that
-    # decode give back only after some milliseconds.
+    # A result that is ready is not awaited: the event loop would release the interpreter, and get it back from the
+    # threads that decode only after some milliseconds.
     if not reading.done():
         try:
             async with asyncio.timeout(seconds):

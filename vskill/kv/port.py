@@ -37,9 +37,10 @@ class Namespace(Protocol):
     ) -> int:
         """Write one entry, replacing the whole of it, and return its new version.
 
-        ``value`` is anything that JSON can express. The entry expires at ``expires_at``, an aware datetime, or ``ttl``
-        from now, but not both. ``expect_version`` makes the write a compare-and-set: 0 expects no entry, ``None`` any.
-        Raises ``VersionConflict`` where another version is there, ``InvalidKey`` and ``InvalidValue``.
+        ``value`` is anything that JSON can express, ``metadata`` a mapping of such values. The entry expires at
+        ``expires_at``, an aware datetime, or ``ttl`` from now, but not both. ``expect_version`` makes the write a
+        compare-and-set: 0 expects no entry, ``None`` anything. Raises ``VersionConflict`` where another version is
+        there, ``InvalidKey`` and ``InvalidValue``.
         """
 
     async def delete(self, key: str, *, expect_version: int | None = None) -> bool:
