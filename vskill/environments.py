@@ -104,6 +104,14 @@ def _hosts(name: str, hosts: tuple[Any, ...]) -> tuple[str, ...]:
         raise ImproperlyConfigured(f"VSKILL_ENVIRONMENTS: 'hosts' of {name!r}: {fault}.") from None
 
 
+def _policy_value(name: str, option: str, value: Any) -> Any:
+    if not isinstance(getattr(Policy, option), str):
+        return _listed(name, option, value)
+    if not isinstance(value, str):
+        raise ImproperlyConfigured(f"VSKILL_ENVIRONMENTS: {option!r} of {name!r} is a text; it was {value!r}.")
+    return value
+
+
 def build_environment(name: str, options: Mapping[str, Any], variables: Mapping[str, str]) -> WorkerEnv:
     """Return the environment called ``name`` that its ``options`` in ``VSKILL_ENVIRONMENTS`` describe.
 
@@ -136,7 +144,7 @@ def build_environment(name: str, options: Mapping[str, Any], variables: Mapping[
         public_url=str(options.get("public_url", "")).rstrip("/"),
         database=options.get("database", "default"),
         queue=options.get("queue", "default"),
-        policy=Policy(**{key: _listed(name, key, value) for key, value in policy.items()}),
+        policy=Policy(**{key: _policy_value(name, key, value) for key, value in policy.items()}),
         secrets=MappingProxyType(secrets),
     )
 

@@ -113,13 +113,18 @@ def test_an_environment_cannot_be_changed() -> None:
         ({"secrets": {"git_token": "ABSENT"}}, "needs the variable ABSENT"),
         ({"hosts": "skills.example.com"}, "'hosts' of 'one' is a list"),
         ({"policy": {"source_file_roots": "/srv"}}, "'source_file_roots' of 'one' is a list"),
+        ({"policy": {"source_ca_file": ["/corp.pem"]}}, "'source_ca_file' of 'one' is a text; it was ['/corp.pem']"),
     ],
-    ids=["option", "policy", "secret", "hosts as a text", "roots as a text"],
+    ids=["option", "policy", "secret", "hosts as a text", "roots as a text", "authority as a list"],
 )
 def test_options_that_cannot_be_meant_are_refused(options: dict[str, Any], said: str) -> None:
     with pytest.raises(ImproperlyConfigured) as caught:
         build(**options)
     assert said in str(caught.value)
+
+
+def test_the_file_of_an_authority_is_a_path_and_no_list_of_its_letters() -> None:
+    assert build(policy={"source_ca_file": "/etc/ssl/corp.pem"}).policy.source_ca_file == "/etc/ssl/corp.pem"
 
 
 @pytest.mark.parametrize("name", ["", "a" * 65, "Ä", "a b", "a/b", "a\0", "a\n"])

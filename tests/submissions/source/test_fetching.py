@@ -16,10 +16,11 @@ from pytest_django.fixtures import Settings
 from submissions.source import fetching
 from submissions.source.errors import FetchFailed, FetchTimedOut, InvalidRepositoryURL
 from submissions.source.fetching import fetch, remove_abandoned_scratch, repository_url, scratch_folder
+from tests.git_factory import make_repository, skill_md
 from tests.loop_time import WatchedPlaces, let_time_pass
 from tests.submissions.front_door import repository, skills
-from tests.submissions.source.https_host import port_of, silent_host
-from vskill.environments import WorkerEnv
+from tests.submissions.source.https_host import CERTIFICATE, https_host, port_of, silent_host
+from vskill.environments import WorkerEnv, build_environment
 
 
 @pytest.fixture(autouse=True)
@@ -108,3 +109,19 @@ async def test_a_patient_fetch_waits_for_a_slot_without_a_limit(
 def test_the_policy_of_the_environment_decides_what_is_fetched(env: WorkerEnv) -> None:
     with pytest.raises(InvalidRepositoryURL, match="folders that the operator allows"):
         repository_url(env, "file:///usr/share/repository")
+
+
+async def test_the_authority_of_a_private_host_is_the_one_that_the_environment_names(tmp_path: Path) -> None:
+    (tmp_path / "team").mkdir()
+    make_repository(tmp_path / "team/tools.git", {"SKILL.md": skill_md()})
+    policy = {"source_private_hosts": ["127.0.0.1"]}
+    stranger = build_environment("stranger", {"policy": policy}, {})
+    corp = build_environment("corp", {"policy": {**policy, "source_ca_file": str(CERTIFICATE)}}, {})
+    with https_host(tmp_path) as host:
+        url = f"https://127.0.0.1:{host.port}/team/tools"
+        async with scratch_folder() as folder:
+            snapshot = await fetch(corp, repository_url(corp, url), folder)
+            assert [entry.path for entry in snapshot.entries] == ["SKILL.md"]
+        async with scratch_folder() as folder:
+            with pytest.raises(FetchFailed, match="certificate"):
+                await fetch(stranger, repository_url(stranger, url), folder)
