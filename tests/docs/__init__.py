@@ -1,0 +1,1 @@
+"""What the documents promise, tried: their examples, and the files of docs/production."""
