@@ -1,0 +1,165 @@
+"""How each kind of example is checked without running it: blocks by their language, commands by their program."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Final
+
+from django.core.management import get_commands, load_command_class
+from uvicorn.main import main as uvicorn
+
+from tests.docs.examples import Block, bare, blocks
+from tests.docs.production import FOLDER
+from tests.end_to_end.processes import ROOT
+from vskill.configuration import VARIABLES
+from vskill.variables import read_variables
+
+DECLARED: Final = {variable.name for variable in VARIABLES}
+# Programs that set up a server, and so are not run, but for those of the drills, which test_restore runs.
+ADMINISTRATION: Final = (
+    *("apt-get", "cp", "createdb", "dropdb", "install", "journalctl", "mv", "nginx", "pg_dump", "pg_restore", "rm"),
+    *("sqlite3", "systemctl", "useradd", "userdel"),
+)
+# All that is done with git: what the first lines of the README and an upgrade need.
+GIT: Final = ("clone ADDRESS vskill", "clone ADDRESS /srv/vskill", "fetch", "checkout VERSION")
+
+
+def manage(arguments: str, variables: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """Run a management command in a process of its own, with nothing set but ``variables``."""
+    environment = {"PATH": os.environ["PATH"], "VSKILL_DATA_DIR": os.environ["VSKILL_TEST_DATA_DIR"], **variables}
+    command = [sys.executable, "manage.py", *arguments.split()]
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+
+
+def check_drawn(block: Block) -> None:
+    """Check that a picture is one that the code draws, which other tests compare."""
+    assert re.search(r"[Ww]ritten by `?(manage\.py|python -m)", block.document.read_text(encoding="utf-8"))
+
+
+def check_environments(block: Block) -> None:
+    """Check the value of VSKILL_ENVIRONMENTS as a start does, with the databases that its page configures."""
+    value = json.loads(block.text)
+    named = {variable for options in value.values() for variable in options.get("secrets", {}).values()}
+    pages = [one.text for one in blocks(block.document) if one.language == "ini"]
+    configured = dict(line.split("=", 1) for text in pages for line in text.splitlines())
+    variables = {**configured, **dict.fromkeys(named, "value"), "VSKILL_ENVIRONMENTS": json.dumps(value)}
+    done = manage("check", variables)
+    assert done.returncode == 0, done.stderr
+
+
+def check_settings(block: Block) -> None:
+    """Check lines of a file .env."""
+    values = dict(line.split("=", 1) for line in block.lines())
+    assert values.keys() <= DECLARED
+    read_variables(VARIABLES, values, {})
+
+
+def check_map(block: Block) -> None:
+    """Check that every file and folder of a map is there; a line without indentation names a package."""
+    folder = ROOT
+    for line in block.text.splitlines():
+        names, _, _about = line.strip().partition("  ")
+        if not line.startswith(" "):
+            folder = ROOT / names.rstrip("/")
+            assert folder.is_dir(), line
+        elif not line.startswith(" " * 8):
+            paths = re.findall(r"^[\w./ ]+", names)[0].split()
+            missing = [name for name in paths if re.search(r"/$|\.py$", name) and not (folder / name).exists()]
+            assert missing == [], line
+
+
+def check_shell(block: Block) -> None:
+    """Check that a shell can read a block; its lines are checked one by one, by ``COMMANDS``."""
+    assert subprocess.run(["bash", "-n", "-c", block.text], check=False).returncode == 0
+
+
+BLOCKS: Final[dict[str, Callable[[Block], None]]] = {
+    "mermaid": check_drawn,
+    "json": check_environments,
+    "ini": check_settings,
+    "text": check_map,
+    "": check_shell,
+}
+
+
+def check_manage(words: list[str], span: bool = False) -> None:
+    """Check that a management command exists and takes these arguments; in running text its name may stand alone."""
+    assert words[1] in get_commands()
+    if "--database" in words or (span and len(words) == 2):
+        return
+    parser = load_command_class(get_commands()[words[1]], words[1]).create_parser("manage.py", words[1])
+    parser.parse_args(words[2:])
+
+
+def check_make(words: list[str]) -> None:
+    """Check that the Makefile has the target, and that a variable is one of it or of vskill."""
+    text = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for word in words[1:]:
+        name, is_variable, _value = word.partition("=")
+        defined = re.search(rf"^{name} \?=" if is_variable else rf"^{name}:", text, re.MULTILINE)
+        assert defined or (is_variable and name in DECLARED), f"the Makefile has no {name}"
+
+
+def check_python(words: list[str]) -> None:
+    """Check that the module of ``python -m`` exists, and the paths that it is given."""
+    assert words[1] == "-m"
+    assert importlib.util.find_spec(words[2]) is not None
+    if "--" in words:
+        check_pytest([bare(words[words.index("--") + 1]), *words[words.index("--") + 2 :]])
+
+
+def check_pytest(words: list[str]) -> None:
+    """Check that the paths exist; an example about one part names it."""
+    assert words[0] == "pytest"
+    paths = [word.partition("::")[0] for word in words[1:] if "/" in word]
+    assert paths
+    assert [path for path in paths if not (ROOT / path).exists()] == []
+
+
+def check_uvicorn(words: list[str]) -> None:
+    """Check the options with uvicorn's own parser."""
+    context = uvicorn.make_context("uvicorn", words[1:])
+    assert context.params["app"] == "vskill.asgi:application"
+    assert context.params["lifespan"] == "off"
+
+
+def check_git(words: list[str]) -> None:
+    """Check that a command is one of ``GIT``."""
+    assert " ".join(words[1:]) in GIT
+
+
+def check_curl(words: list[str]) -> None:
+    """Check the options; ``test_curl_is_answered`` sends the requests."""
+    assert [word for word in words[1:] if word.startswith("-")] in (["-d"], ["--fail"])
+
+
+def check_shell_word(words: list[str]) -> None:
+    """Check that a folder is the checkout, and that a variable is one of vskill."""
+    assert words[1].partition("=")[0] in DECLARED | {"vskill", "/srv/vskill"}
+
+
+def check_administration(words: list[str]) -> None:
+    """Check that the units and the files of the checkout that a command names exist."""
+    units = {path.stem for path in FOLDER.glob("*.service")}
+    assert {word for word in words if word.startswith("vskill-")} <= units
+    files = [word for word in words[1:] if word.startswith(("docs/", ".env."))]
+    assert [name for name in files if not (ROOT / name).is_file()] == []
+
+
+COMMANDS: Final[dict[str, Callable[[list[str]], None]]] = {
+    "manage.py": check_manage,
+    "make": check_make,
+    "python": check_python,
+    "pytest": check_pytest,
+    "uvicorn": check_uvicorn,
+    "git": check_git,
+    "curl": check_curl,
+    **dict.fromkeys(("cd", "export", "unset"), check_shell_word),
+    **dict.fromkeys(ADMINISTRATION, check_administration),
+}
