@@ -7,17 +7,21 @@ import json
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Callable
 from typing import Final
+from unittest.mock import patch
 
+from django.conf import settings
 from django.core.management import get_commands, load_command_class
+from django.test import override_settings
 from uvicorn.main import main as uvicorn
 
 from tests.docs.examples import Block, bare, blocks
 from tests.docs.production import FOLDER
 from tests.end_to_end.processes import ROOT
+from vskill import checks as vskill_checks
 from vskill.configuration import VARIABLES
+from vskill.environments import build_environment
 from vskill.variables import read_variables
 
 DECLARED: Final = {variable.name for variable in VARIABLES}
@@ -30,13 +34,6 @@ ADMINISTRATION: Final = (
 GIT: Final = ("clone ADDRESS vskill", "clone ADDRESS /srv/vskill", "fetch", "checkout VERSION")
 
 
-def manage(arguments: str, variables: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    """Run a management command in a process of its own, with nothing set but ``variables``."""
-    environment = {"PATH": os.environ["PATH"], "VSKILL_DATA_DIR": os.environ["VSKILL_TEST_DATA_DIR"], **variables}
-    command = [sys.executable, "manage.py", *arguments.split()]
-    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-
-
 def check_drawn(block: Block) -> None:
     """Check that a picture is one that the code draws, which other tests compare."""
     assert re.search(r"[Ww]ritten by `?(manage\.py|python -m)", block.document.read_text(encoding="utf-8"))
@@ -45,12 +42,18 @@ def check_drawn(block: Block) -> None:
 def check_environments(block: Block) -> None:
     """Check the value of VSKILL_ENVIRONMENTS as a start does, with the databases that its page configures."""
     value = json.loads(block.text)
-    named = {variable for options in value.values() for variable in options.get("secrets", {}).values()}
-    pages = [one.text for one in blocks(block.document) if one.language == "ini"]
-    configured = dict(line.split("=", 1) for text in pages for line in text.splitlines())
-    variables = {**configured, **dict.fromkeys(named, "value"), "VSKILL_ENVIRONMENTS": json.dumps(value)}
-    done = manage("check", variables)
-    assert done.returncode == 0, done.stderr
+    secrets = {variable: "value" for options in value.values() for variable in options.get("secrets", {}).values()}
+    page = "".join(one.text for one in blocks(block.document) if one.language == "ini")
+    given = {**dict(line.split("=", 1) for line in page.splitlines()), "VSKILL_ENVIRONMENTS": json.dumps(value)}
+    read = read_variables(VARIABLES, given, {})
+    assert all(build_environment(name, options, secrets).name == name for name, options in value.items())
+    databases = {**settings.DATABASES, **read["VSKILL_DATABASES"].value}
+    with (
+        patch.dict(os.environ, secrets),
+        patch.object(settings, "DATABASES", databases),
+        override_settings(VSKILL_ENVIRONMENTS=read["VSKILL_ENVIRONMENTS"].value),
+    ):
+        assert vskill_checks.check_environments(None) == []
 
 
 def check_settings(block: Block) -> None:
@@ -101,9 +104,11 @@ def check_make(words: list[str]) -> None:
     """Check that the Makefile has the target, and that a variable is one of it or of vskill."""
     text = (ROOT / "Makefile").read_text(encoding="utf-8")
     for word in words[1:]:
-        name, is_variable, _value = word.partition("=")
+        name, is_variable, value = word.partition("=")
         defined = re.search(rf"^{name} \?=" if is_variable else rf"^{name}:", text, re.MULTILINE)
         assert defined or (is_variable and name in DECLARED), f"the Makefile has no {name}"
+        if name == "ARGS" and value.startswith("tests/"):
+            check_pytest(["pytest", *value.split()])
 
 
 def check_python(words: list[str]) -> None:
@@ -115,11 +120,15 @@ def check_python(words: list[str]) -> None:
 
 
 def check_pytest(words: list[str]) -> None:
-    """Check that the paths exist; an example about one part names it."""
-    assert words[0] == "pytest"
-    paths = [word.partition("::")[0] for word in words[1:] if "/" in word]
-    assert paths
-    assert [path for path in paths if not (ROOT / path).exists()] == []
+    """Check that the paths exist, and that each name after -k is one in their tests."""
+    chosen = words[words.index("-k") + 1] if "-k" in words else ""
+    places = [ROOT / word.partition("::")[0] for word in words[1:] if "/" in word]
+    assert places
+    assert [place for place in places if not place.exists()] == []
+    files = [file for place in places for file in (place.rglob("test_*.py") if place.is_dir() else [place])]
+    text = "\n".join(f"{file.name} {file.read_text(encoding='utf-8')}" for file in files)
+    assert text
+    assert [name for name in re.findall(r"\w+", chosen) if name not in ("and", "or", "not") and name not in text] == []
 
 
 def check_uvicorn(words: list[str]) -> None:

@@ -8,8 +8,8 @@ import pytest
 from django.conf import settings
 
 from submissions.source.git_process import FetchLimits
-from submissions.verification.structure import PackageLimits
 from submissions.verification.runner import EngineLimits
+from submissions.verification.structure import PackageLimits
 from tests.docs.production import read
 from tests.end_to_end.processes import ROOT
 from vskill.request_limits import MAX_BODY_BYTES

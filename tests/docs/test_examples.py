@@ -49,7 +49,14 @@ def test_a_block_or_a_command_that_nobody_knows_would_be_noticed(tmp_path: Path)
         "manage.py recover_stuck --dryrun",
         "manage.py pause",
         "make tests",
+        "make test ARGS=tests/absent",
+        "pytest tests/absent",
+        "pytest tests/vskill/kv -k nonesuch",
+        "python -m tests.nonesuch",
         "uvicorn --hots ::1 a:b",
+        "git push origin",
+        "cp docs/production/absent /etc/",
+        "systemctl start vskill-absent",
     ],
 )
 def test_a_command_that_does_not_work_would_be_noticed(line: str) -> None:

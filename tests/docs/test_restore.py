@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
 @pytest.fixture
 def registry(tmp_path: Path) -> Iterator[Instance]:
-    """Return an installation with the demo in its queue, at the places of a server as they are in this test."""
+    """Return an empty installation, with the folders of a server beside its data."""
     (tmp_path / "backups").mkdir()
     checkout = tmp_path / "checkout"
     checkout.mkdir()
@@ -37,7 +37,6 @@ def registry(tmp_path: Path) -> Iterator[Instance]:
     (checkout / ".venv").symlink_to(sys.prefix)
     (checkout / ".env").touch()
     with instance(tmp_path / "data") as made:
-        made.manage("load_demo")
         yield made
 
 
@@ -76,15 +75,14 @@ def assert_complete(said: str, registry: Instance) -> None:
 def test_sqlite(registry: Instance) -> None:
     backup, drill, restore = (block.text for block in section("docs/production.md", *TITLE, "SQLite"))
     places = {DATA: str(registry.data_dir)}
-    before = registry.states()
-    (registry.data_dir / "secret_key").touch()
     database = registry.data_dir / "vskill.sqlite3"
     # A connection that stays open, as those of the services do, keeps what is new in the -wal file.
     with contextlib.closing(sqlite3.connect(database)) as open_connection:
         open_connection.execute("SELECT COUNT(*) FROM submissions_submissionentry").fetchone()
-        registry.manage("pause", "while the backup is made")
+        registry.manage("load_demo")
         assert database.with_name("vskill.sqlite3-wal").stat().st_size > 0
         run(registry, backup, places, {})
+        before = registry.states()
     assert_complete(run(registry, drill, places, {}), registry)
     assert not registry.data_dir.with_name("data-drill").exists()
 
@@ -92,12 +90,12 @@ def test_sqlite(registry: Instance) -> None:
         damage.execute("DELETE FROM submissions_submissionentry")
     run(registry, restore, places, {})
     assert registry.states() == before
-    assert "paused until" in registry.manage("queue_status")
 
 
 @pytest.mark.skipif(ON_SQLITE, reason="the tests run on another database")
 @pytest.mark.skipif(shutil.which("pg_dump", path=PATH) is None, reason="pg_dump is not installed")
 def test_postgresql(registry: Instance) -> None:
+    registry.manage("load_demo")
     backup, drill = (block.text for block in section("docs/production.md", *TITLE, "PostgreSQL"))
     address = urlsplit(registry.database_url)
     server = f"{address.scheme}://{address.netloc}"
