@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
+import argparse
 import secrets
 import signal
 import socket
 import sys
 import time
-import urllib.error
-import urllib.request
 from pathlib import Path
 from types import FrameType
 from typing import Any, Final
@@ -20,7 +18,11 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import connections
 
+from vskill.configuration import load
+from vskill.environments import all_environments
+from vskill.management.health_probe import HealthProbe, NotServed, served_name
 from vskill.process_group import ProcessGroup
+from vskill.variable_kinds import Fault, integer
 
 # Seconds. The first start compiles every module, perhaps on a busy machine.
 START_LIMIT: Final = 60.0
@@ -38,7 +40,7 @@ class Command(BaseCommand):
         """Add the arguments."""
         parser.add_argument("--host", default=settings.HOST, help="address to listen on (HOST, default %(default)s)")
         parser.add_argument(
-            "--port", type=int, default=settings.PORT, help="port to listen on (PORT, default %(default)s)"
+            "--port", type=_port, default=settings.PORT, help="port to listen on (PORT, default %(default)s)"
         )
         parser.add_argument("--no-demo", action="store_true", help="do not load the demo (as DEMO=0)")
 
@@ -46,8 +48,8 @@ class Command(BaseCommand):
         """Migrate the database, start the children, and watch them until they are stopped."""
         _check_port(options["host"], options["port"])
         call_command("migrate", interactive=False, verbosity=0)
-        address = f"http://{_reached(options['host'])}:{options['port']}"
         connections.close_all()
+        probe = HealthProbe(_reached(options["host"]), options["port"], all_environments().values())
         listening = {"HOST": options["host"], "PORT": str(options["port"])}
         group = ProcessGroup(self._commands(options["host"], options["port"]), listening)
 
@@ -58,10 +60,10 @@ class Command(BaseCommand):
             signal.signal(number, on_signal)
         group.start()
         try:
-            self._wait_until_healthy(group, f"{address}/healthz")
+            self._wait_until_healthy(group, probe)
             if not group.stopping:
-                # Not earlier: the password is shown only once, and a failed start would not show it.
-                self._welcome(address, self._first_admin())
+                # Not before: the password is shown once, and a start that failed would have made it for nobody.
+                self._welcome(_listening(options), _visited(options), self._first_admin())
                 connections.close_all()
                 if settings.DEMO and not options["no_demo"]:
                     self._load_demo()
@@ -87,28 +89,27 @@ class Command(BaseCommand):
         users.create_superuser(username="admin", email="", password=password)
         return password
 
-    def _wait_until_healthy(self, group: ProcessGroup, url: str) -> None:
+    def _wait_until_healthy(self, group: ProcessGroup, probe: HealthProbe) -> None:
         deadline = time.monotonic() + START_LIMIT
-        dead: list[str] = ["web"]
-        while time.monotonic() < deadline and not group.stopping:
+        dead = ["web"]
+        while dead and not group.stopping:
             if (failed := group.ended()) is not None:
                 raise CommandError(f"{failed} ended while starting; see its message above.")
+            if time.monotonic() > deadline:
+                raise CommandError(f"Not everything came up within {START_LIMIT:g} s: {', '.join(dead)} did not.")
             try:
-                with urllib.request.urlopen(url, timeout=2) as answer:  # noqa: S310 - our own address, always http
-                    if answer.status == 200:
-                        return
-            except urllib.error.HTTPError as error:
-                dead = json.loads(error.read()).get("dead", dead) if error.code == 503 else dead
-            except (OSError, ValueError):
-                pass
-            time.sleep(0.1)
-        if not group.stopping:
-            raise CommandError(f"Not everything came up within {START_LIMIT:g} s: {', '.join(dead)} did not.")
+                dead = probe.dead_parts()
+            except NotServed as error:
+                raise CommandError(str(error)) from error
+            if dead:
+                time.sleep(0.1)
 
-    def _welcome(self, address: str, password: str | None) -> None:
+    def _welcome(self, listening: str, address: str, password: str | None) -> None:
         write, strong = self.stdout.write, self.style.SUCCESS
         write("")
         write(f"  {strong('vskill')} runs at {strong(address)}")
+        if address != listening:
+            write(f"            and listens on {listening}")
         write("")
         if password is not None:
             write(f"  Admin     {address}/admin/   user {strong('admin')}   password {strong(password)}")
@@ -154,6 +155,33 @@ def _check_port(host: str, port: int) -> None:
             f"Nothing was started: port {port} of {host} cannot be used ({error.strerror or error}). "
             "Choose another one with PORT."
         ) from error
+
+
+def _port(text: str) -> int:
+    """Read ``--port`` as the variable PORT is read."""
+    try:
+        return int(integer(minimum=1, maximum=65535).read(text))
+    except Fault as fault:
+        raise argparse.ArgumentTypeError(str(fault)) from fault
+
+
+def _listening(options: dict[str, Any]) -> str:
+    """Return the address on which the server listens, as this machine reaches it."""
+    return f"http://{_reached(options['host'])}:{options['port']}"
+
+
+def _visited(options: dict[str, Any]) -> str:
+    """Return the address that visitors use: the public URL where one was set, else a name that is answered."""
+    environment = next(iter(all_environments().values()))
+    given = load()
+    if environment.public_url and any(
+        given[name].source != "default" for name in ("VSKILL_PUBLIC_URL", "VSKILL_ENVIRONMENTS")
+    ):
+        return environment.public_url
+    name = served_name(environment)
+    reached = _reached(options["host"])
+    answered = name is None or reached in environment.hosts or "*" in environment.hosts
+    return f"http://{reached if answered else name}:{options['port']}"
 
 
 def _reached(host: str) -> str:
