@@ -157,6 +157,11 @@ def all_environments() -> Mapping[str, WorkerEnv]:
     )
 
 
+def databases_in_use() -> list[str]:
+    """Return the alias of every database that this installation uses: users and sessions are kept in ``default``."""
+    return list(dict.fromkeys(["default", *(env.database for env in all_environments().values())]))
+
+
 def get_environment(name: str) -> WorkerEnv:
     """Return the environment called ``name``; raise ``UnknownEnvironment`` where there is none."""
     try:

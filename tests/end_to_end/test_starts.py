@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -51,3 +52,18 @@ def test_a_port_that_is_none_is_refused_in_words(installation: Instance, port: s
         [last] = up.said().splitlines()[-1:]
         assert f"argument --port: '{port}' is not" in last
         assert "Traceback" not in up.said()
+
+
+def test_every_database_that_an_environment_uses_gets_its_tables(installation: Instance) -> None:
+    installation.variables |= {
+        "VSKILL_DATABASES": json.dumps({"inside": f"sqlite:///{installation.data_dir / 'inside.sqlite3'}"}),
+        "VSKILL_ENVIRONMENTS": json.dumps(
+            {"public": {"hosts": ["127.0.0.1"]}, "internal": {"hosts": ["internal.example.org"], "database": "inside"}}
+        ),
+    }
+    with installation.started("up") as up:
+        # It asks for health in each environment, and the consumer shows its signs of life in the database of each.
+        up.until(lambda: "Ctrl-C ends it" in up.said())
+        up.signal(signal.SIGTERM)
+        assert up.ends() == 0
+    assert installation.manage("verify_store", "--environment", "internal").startswith("internal: nothing is wrong")

@@ -19,7 +19,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import connections
 
 from vskill.configuration import load
-from vskill.environments import all_environments
+from vskill.environments import all_environments, databases_in_use
 from vskill.management.health_probe import HealthProbe, NotServed, served_name
 from vskill.process_group import ProcessGroup
 from vskill.variable_kinds import Fault, integer
@@ -47,7 +47,8 @@ class Command(BaseCommand):
     def handle(self, *_args: Any, **options: Any) -> None:
         """Migrate the database, start the children, and watch them until they are stopped."""
         _check_port(options["host"], options["port"])
-        call_command("migrate", interactive=False, verbosity=0)
+        for alias in databases_in_use():
+            call_command("migrate", database=alias, interactive=False, verbosity=0)
         connections.close_all()
         probe = HealthProbe(_reached(options["host"]), options["port"], all_environments().values())
         listening = {"HOST": options["host"], "PORT": str(options["port"])}
