@@ -27,11 +27,22 @@ def _end_with_parent() -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
+def _be_a_step() -> None:
+    """Let Ctrl-C of a terminal reach the parent alone, which passes it on as SIGTERM."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if sys.platform == "linux":
+        _end_with_parent()
+
+
 class ProcessGroup:
     """Child processes by name, which are started together, restarted when one dies, and stopped together.
 
-    ``commands`` maps a name to the arguments of its process, ``variables`` are added to the environment variables of
-    each. ``stop`` may be called from a signal handler. ``failed`` says why the group gave up, and is empty before.
+    The process that has a group keeps to one thread. Linux sends the signal of a dying parent once for each thread of
+    it, and the second SIGTERM would end a consumer at once. A pool of database connections has threads, so work on the
+    database is a step in a process of its own, too.
+
+    ``variables`` are added to the environment variables of each child. ``stop`` may be called from a signal handler.
+    ``failed`` says why the group gave up, empty while it did not.
     """
 
     def __init__(self, commands: Mapping[str, Sequence[str]], variables: Mapping[str, str]) -> None:
@@ -58,6 +69,25 @@ class ProcessGroup:
         if self.stopping:
             # stop() was called while this child was being started, and so did not reach it.
             self._children[name].terminate()
+
+    def run_step(self, name: str, command: Sequence[str], *, keep_output: bool = False) -> tuple[int, bytes]:
+        """Run one more child to its end; return its exit code and, with ``keep_output``, what it wrote to stdout.
+
+        The order to stop ends it as it ends the others.
+        """
+        child = self._children[name] = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE if keep_output else None,
+            preexec_fn=_be_a_step,
+            env=self._variables,
+        )
+        if self.stopping:
+            # As in _start.
+            child.terminate()
+        output, _errors = child.communicate()
+        del self._children[name]
+        return child.returncode, output or b""
 
     def ended(self) -> str | None:
         """Return the name of a child that has ended, or ``None`` while all of them run."""

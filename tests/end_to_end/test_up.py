@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from tests.end_to_end.processes import Instance, free_port, instance, until
+from tests.end_to_end.processes import Instance, Started, free_port, instance, until
 from tests.end_to_end.test_demo import GOOD
 from tests.end_to_end.web import address, answer, body, until_healthy
 
@@ -107,13 +107,23 @@ def test_a_part_that_dies_is_started_again_and_without_the_demo_nothing_is_submi
         assert up.ends() == 0
 
 
-def test_a_killed_parent_leaves_no_process_behind(installation: Instance) -> None:
-    installation.variables["DEMO"] = "0"
+def threads(process: Started) -> int:
+    return len(list(Path(f"/proc/{process.process.pid}/task").iterdir()))
+
+
+def test_a_killed_parent_leaves_no_process_behind_and_its_consumer_finishes_first(installation: Instance) -> None:
     with installation.started("up") as up:
-        until_healthy(installation, up)
+        until(lambda: " uvicorn " in " ".join(installation.processes().values()))
+        assert threads(up) == 1
+        up.until(lambda: "TIER1_SCANNING" in installation.states().values())
+        # Each thread that dies sends the signal again, and the second one ends a consumer at once.
+        assert threads(up) == 1
         up.signal(signal.SIGKILL)
         assert up.ends() == -signal.SIGKILL
         until(lambda: installation.processes() == {})
+        assert "consumer ended: " in up.said()
+    leased = "SELECT count(*) FROM submissions_queuemessage WHERE leased_until IS NOT NULL OR crashes > 0"
+    assert installation.rows(leased) == [(0,)]
 
 
 def test_a_port_that_is_taken_is_said_at_once_and_nothing_is_started(installation: Instance) -> None:

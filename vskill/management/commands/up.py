@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import secrets
+import json
 import signal
 import socket
 import sys
@@ -13,10 +13,7 @@ from types import FrameType
 from typing import Any, Final
 
 from django.conf import settings
-from django.contrib.auth import get_user_model
-from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import connections
 
 from vskill.configuration import load
 from vskill.environments import all_environments, databases_in_use
@@ -47,9 +44,6 @@ class Command(BaseCommand):
     def handle(self, *_args: Any, **options: Any) -> None:
         """Migrate the database, start the children, and watch them until they are stopped."""
         _check_port(options["host"], options["port"])
-        for alias in databases_in_use():
-            call_command("migrate", database=alias, interactive=False, verbosity=0)
-        connections.close_all()
         probe = HealthProbe(_reached(options["host"]), options["port"], all_environments().values())
         listening = {"HOST": options["host"], "PORT": str(options["port"])}
         group = ProcessGroup(self._commands(options["host"], options["port"]), listening)
@@ -59,15 +53,16 @@ class Command(BaseCommand):
 
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, on_signal)
-        group.start()
         try:
+            self._migrate(group)
+            if not group.stopping:
+                group.start()
             self._wait_until_healthy(group, probe)
             if not group.stopping:
                 # Not before: the password is shown once, and a start that failed would have made it for nobody.
-                self._welcome(_listening(options), _visited(options), self._first_admin())
-                connections.close_all()
+                self._welcome(_listening(options), _visited(options), self._first_admin(group))
                 if settings.DEMO and not options["no_demo"]:
-                    self._load_demo()
+                    self._load_demo(group)
             group.watch()
         finally:
             group.end()
@@ -75,20 +70,25 @@ class Command(BaseCommand):
             raise CommandError(group.failed)
         self.stdout.write("vskill has ended; nothing that was accepted is lost.")
 
+    def _migrate(self, group: ProcessGroup) -> None:
+        for alias in databases_in_use():
+            command = _manage("migrate", "--skip-checks", "--no-input", "--verbosity", "0", "--database", alias)
+            code, _output = group.run_step("migrate", command)
+            if code and not group.stopping:
+                raise CommandError(
+                    f"Nothing was started: the tables of the database {alias!r} could not be made; see the message "
+                    "above."
+                )
+
     def _commands(self, host: str, port: int) -> dict[str, list[str]]:
-        manage = [sys.executable, str(settings.BASE_DIR / "manage.py")]
         web = [sys.executable, "-m", "uvicorn", "vskill.asgi:application", "--host", host, "--port", str(port)]
         web += ["--lifespan", "off", "--no-server-header", "--log-level", "warning", "--timeout-graceful-shutdown", "5"]
-        return {"web": web, "consumer": [*manage, "consume"], "scheduler": [*manage, "schedule"]}
+        return {"web": web, "consumer": _manage("consume"), "scheduler": _manage("schedule")}
 
-    def _first_admin(self) -> str | None:
-        """Create the first admin and return the password, or ``None`` where an admin exists."""
-        users = get_user_model()._default_manager
-        if users.filter(is_superuser=True).exists():
-            return None
-        password = secrets.token_urlsafe(12)
-        users.create_superuser(username="admin", email="", password=password)
-        return password
+    def _first_admin(self, group: ProcessGroup) -> str | None:
+        """Make the first admin and return the password, or ``None`` where there is an admin already."""
+        _code, printed = group.run_step("first_admin", _manage("first_admin", "--skip-checks"), keep_output=True)
+        return str(json.loads(printed)["password"]) if printed else None
 
     def _wait_until_healthy(self, group: ProcessGroup, probe: HealthProbe) -> None:
         deadline = time.monotonic() + START_LIMIT
@@ -129,19 +129,19 @@ class Command(BaseCommand):
         write("")
         self.stdout.flush()
 
-    def _load_demo(self) -> None:
+    def _load_demo(self, group: ProcessGroup) -> None:
         marker = Path(settings.DATA_DIR) / "demo-loaded"
         if marker.exists():
             return
-        try:
-            call_command("load_demo", stdout=self.stdout)
-        except CommandError as error:
-            self.stderr.write(f"The demo was not loaded, and is tried again at the next start: {error}")
-            return
-        finally:
-            connections.close_all()
-        marker.touch()
-        self.stdout.flush()
+        code, _output = group.run_step("load_demo", _manage("load_demo", "--skip-checks"))
+        if code == 0:
+            marker.touch()
+        elif not group.stopping:
+            self.stderr.write("The demo was not loaded, and is tried again at the next start; see the message above.")
+
+
+def _manage(*arguments: str) -> list[str]:
+    return [sys.executable, str(settings.BASE_DIR / "manage.py"), *arguments]
 
 
 def _check_port(host: str, port: int) -> None:
