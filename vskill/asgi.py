@@ -7,7 +7,10 @@ import os
 from django.core.asgi import get_asgi_application
 
 from vskill.request_limits import LimitBodies
+from vskill.unprepared_database import exit_unprepared
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "vskill.settings")
 
 application = LimitBodies(get_asgi_application())
+
+exit_unprepared()

@@ -6,6 +6,10 @@ import os
 
 from django.core.wsgi import get_wsgi_application
 
+from vskill.unprepared_database import exit_unprepared
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "vskill.settings")
 
 application = get_wsgi_application()
+
+exit_unprepared()

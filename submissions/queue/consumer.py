@@ -134,6 +134,8 @@ class Consumer:
         self._failed_receives: Counter[str] = Counter()
         self._receive_error = ""
         self.report = BatchReport()
+        # Why the last attempt to receive failed, by the name of the environment.
+        self.receive_errors: dict[str, str] = {}
 
     @property
     def fault(self) -> str:
@@ -218,14 +220,11 @@ class Consumer:
                     fill_wait=wait,
                 )
         except Exception as error:  # noqa: BLE001 - a database that is away must not end the consumer; the next poll asks again
-            logger.error("no work could be taken from %s, asking again: %r", env.name, error)
-            if (fault := machine_fault(error)) is not None:
-                self._machine.report(fault)
-            self._failed_receives[env.name] += 1
-            self._receive_error = f"no work can be taken from {env.name}: {error!r}"
+            logger.error("no work could be taken from %s, asking again: %s", env.name, error)
+            self.receive_errors[env.name] = str(error) or repr(error)
             return 0
-        self._failed_receives[env.name] = 0
-        parts = list(batch.split(self._options.max_batch_size))
+        self.receive_errors.pop(env.name, None)
+        parts = list(_parts(batch, self._options.max_batch_size))
         for part in parts:
             task = asyncio.create_task(self._run_batch(part, env, keeper, asked_at))
             self._batches.add(task)

@@ -176,11 +176,17 @@ def free_port() -> int:
 @contextmanager
 def instance(data_dir: Path, **variables: str) -> Iterator[Instance]:
     """Yield a migrated installation on the kind of database that this test run uses."""
-    data_dir.mkdir()
-    with _database(data_dir) as url:
-        made = Instance(data_dir, url, variables)
+    with bare_instance(data_dir, **variables) as made:
         made.manage("migrate", "-v", "0")
         yield made
+
+
+@contextmanager
+def bare_instance(data_dir: Path, **variables: str) -> Iterator[Instance]:
+    """Yield an installation whose database has no tables."""
+    data_dir.mkdir()
+    with _database(data_dir) as url:
+        yield Instance(data_dir, url, variables)
 
 
 @contextmanager

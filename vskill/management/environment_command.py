@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
@@ -12,6 +12,7 @@ from django.db import connections
 
 from vskill.environments import UnknownEnvironment, WorkerEnv, all_environments, get_environment
 from vskill.kv.threads import readers, writers
+from vskill.unprepared_database import DatabaseNotPrepared, require_prepared, unprepared_databases_named
 from vskill.worker_context import run_with_worker_env
 
 
@@ -55,6 +56,11 @@ class EnvironmentCommand(BaseCommand):
         known = ", ".join(env.name for env in every)
         raise CommandError(f"Nothing was done: name one of the environments with --environment. Configured: {known}.")
 
+    def execute(self, *args: Any, **options: Any) -> str | None:
+        """Run the command as Django does; a database that is not prepared ends it with advice in one line."""
+        with unprepared_databases_named():
+            return super().execute(*args, **options)
+
     async def work(self, env: WorkerEnv, options: Mapping[str, Any]) -> Any:
         """Do the work in ``env``, which is the current environment; ``run_in`` returns the result."""
         raise NotImplementedError(f"{type(self).__name__} has no work.")
@@ -66,6 +72,13 @@ class EnvironmentCommand(BaseCommand):
             return await run_with_worker_env(env, self.work, env, options)
 
         return async_to_sync(main)()
+
+    def refuse_unprepared(self, environments: Iterable[WorkerEnv]) -> None:
+        """Raise ``CommandError`` where a database of ``environments`` is not prepared; commands that run on call it."""
+        try:
+            require_prepared(dict.fromkeys(env.database for env in environments))
+        except DatabaseNotPrepared as error:
+            raise CommandError(f"Nothing was started. {error}") from error
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Run ``work`` in each selected environment."""

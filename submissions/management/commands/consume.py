@@ -32,7 +32,7 @@ class Command(EnvironmentCommand):
     help = (
         "Take submissions from the queue and verify them. Several of these may run. SIGTERM or Ctrl-C: take nothing "
         "new, finish or give back what is in work, and exit 0. A second signal exits at once, and the work comes back "
-        "by itself."
+        "by itself. Exit code 1: with --once, no work could be taken from an environment."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -78,14 +78,17 @@ class Command(EnvironmentCommand):
             run_isolated=None if options["isolated"] else _run_isolated,
         )
         environments = self.selected_environments(options)
+        self.refuse_unprepared(environments)
+        consumer = Consumer(environments, make_handlers(), consumer_options)
         with self.connections_given_back(), StopSignals() as signals:
-            ends = async_to_sync(self._consume)(environments, consumer_options, signals)
-        self.stdout.write(f"consumer ended: {ends}")
+            async_to_sync(self._consume)(consumer, environments, signals)
+        self.stdout.write(f"consumer ended: {consumer.report}")
+        if options["once"] and consumer.receive_errors:
+            failed = "; ".join(f"{name}: {error}" for name, error in consumer.receive_errors.items())
+            raise CommandError(f"No work could be taken from {failed}")
 
-    async def _consume(self, environments: list[WorkerEnv], options: ConsumerOptions, signals: StopSignals) -> str:
+    async def _consume(self, consumer: Consumer, environments: list[WorkerEnv], signals: StopSignals) -> None:
         stop = signals.event()
-        consumer = Consumer(environments, make_handlers(), options)
-        async with heartbeat("consumer", environments, lambda: consumer.fault):
+        async with heartbeat("consumer", environments):
             logger.info("consumer of %s is ready", ", ".join(env.name for env in environments))
             await consumer.run(stop)
-        return str(consumer.report)

@@ -18,6 +18,7 @@ from submissions.recovery.sweep import SWEPT_STATES, RecoveryReport, Result, rec
 from submissions.states import State
 from vskill.environments import WorkerEnv
 from vskill.management.environment_command import EnvironmentCommand
+from vskill.unprepared_database import name_unprepared_database
 
 DONE, NOT_RECOVERED, NOT_READ, LOCKED = 0, 2, 3, 4
 
@@ -84,6 +85,7 @@ class Command(EnvironmentCommand):
             self.stderr.write(str(error))
             return LOCKED
         except DatabaseError as error:
+            name_unprepared_database(error)
             self.stderr.write(f"{env.name} could not be swept, its database does not answer: {error}")
             return NOT_READ
         self._print(report, options)

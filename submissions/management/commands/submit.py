@@ -35,6 +35,11 @@ class Command(EnvironmentCommand):
         parser.add_argument("--dry-run", action="store_true", help="list what would be submitted, and submit nothing")
         self.add_json_argument(parser, documents="one JSON document instead of lines")
 
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Submit; a database that is not prepared is said before anything is fetched."""
+        self.refuse_unprepared(self.selected_environments(options))
+        super().handle(*args, **options)
+
     async def work(self, env: WorkerEnv, options: Mapping[str, Any]) -> None:
         """Submit in one environment."""
         try:

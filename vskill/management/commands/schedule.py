@@ -28,9 +28,11 @@ class Command(EnvironmentCommand):
     help = "Run recovery and the other recurring commands until told to stop; a server with cron does not need it."
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        """Run the schedule until a signal stops it."""
+        """Schedule until told to stop."""
+        environments = self.selected_environments(options)
+        self.refuse_unprepared(environments)
         with self.connections_given_back(), StopSignals() as signals:
-            async_to_sync(self._schedule)(self.selected_environments(options), signals)
+            async_to_sync(self._schedule)(environments, signals)
 
     async def _schedule(self, environments: list[WorkerEnv], signals: StopSignals) -> None:
         stop = signals.event()
