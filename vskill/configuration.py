@@ -214,7 +214,10 @@ VARIABLES: Final[tuple[Variable, ...]] = (
             "VSKILL_STUCK_THRESHOLD", duration(above=0), 300.0, "time without a move after which a submission is stuck"
         ),
         Variable(
-            "VSKILL_RECOVERY_INTERVAL", duration(above=0), 60.0, "time between recoveries by the built-in scheduler"
+            "VSKILL_RECOVERY_INTERVAL",
+            duration(above=0),
+            60.0,
+            "time between recoveries by the built-in scheduler; with cron, the interval of its line",
         ),
         Variable(
             "VSKILL_RECOVERY_MAX_ATTEMPTS",

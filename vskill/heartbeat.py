@@ -23,6 +23,8 @@ logger = logging.getLogger(__name__)
 
 INTERVAL: Final = 5.0
 TTL: Final = timedelta(seconds=20)
+# The roles that this process shows as alive at this moment.
+_shown: Final[list[str]] = []
 
 
 def _prefix(role: str) -> str:
@@ -44,11 +46,13 @@ async def heartbeat(
     deleted at the end. A failed write is logged and not raised.
     """
     served = list(environments)
-    await _beat(role, served, fault())
-    beating = asyncio.create_task(_beat_repeatedly(role, served, fault))
+    _shown.append(role)
+    await _beat(role, served)
+    beating = asyncio.create_task(_beat_for_ever(role, served))
     try:
         yield
     finally:
+        _shown.remove(role)
         beating.cancel()
         await asyncio.wait([beating])
         for env in served:
@@ -72,8 +76,23 @@ async def _beat(role: str, environments: list[WorkerEnv], fault: str) -> None:
             logger.warning("no sign of life could be written in %s: %s", env.name, error)
 
 
+async def show_work_done(role: str, env: WorkerEnv, work: str, ttl: timedelta) -> None:
+    """Show for ``ttl`` that ``work`` of ``role`` was done in ``env``, by a process that starts for it and ends.
+
+    Within ``heartbeat`` of the same role it shows nothing: a process that runs on is dead soon after its last beat,
+    whatever it has done before.
+    """
+    if role in _shown:
+        return
+    name = f"{socket.gethostname()}:{work}"
+    try:
+        await KVNamespace(KVEntry, env).put(_prefix(role) + name, {"role": role}, ttl=ttl)
+    except (AnyDatabaseError, VskillError) as error:
+        logger.warning("it could not be shown in %s that %s was done: %s", env.name, work, error)
+
+
 async def living(env: WorkerEnv, role: str) -> list[str]:
-    """Return the names of the processes of ``role`` that have a heartbeat in ``env``."""
+    """Return the names of the processes of ``role`` that live, and of its work that was done by others lately."""
     prefix = _prefix(role)
     return [key.removeprefix(prefix) async for key in KVNamespace(KVEntry, env).list_all(prefix)]
 

@@ -23,5 +23,5 @@ class Command(BaseCommand):
     def handle(self, *_args: Any, **options: Any) -> None:
         """Remove them and print how many there were."""
         removed = remove_abandoned_scratch(options["older_than"])
-        if removed or options["verbosity"]:
+        if options["verbosity"]:
             self.stdout.write(f"scratch folders removed: {removed}")

@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from django.conf import settings
 from django.core.management.base import CommandParser
@@ -17,10 +17,14 @@ from submissions.recovery.lock import RecoveryRunning
 from submissions.recovery.sweep import SWEPT_STATES, RecoveryReport, Result, recover_stuck
 from submissions.states import State
 from vskill.environments import WorkerEnv
+from vskill.heartbeat import show_work_done
 from vskill.management.environment_command import EnvironmentCommand
 from vskill.unprepared_database import name_unprepared_database
 
 DONE, NOT_RECOVERED, NOT_READ, LOCKED = 0, 2, 3, 4
+# A run by cron counts as a living scheduler for some of its turns, and for long enough if nobody said how long one is.
+SHOWN_AT_LEAST: Final = timedelta(minutes=15)
+TURNS_SHOWN: Final = 3
 
 
 class Command(EnvironmentCommand):
@@ -30,7 +34,8 @@ class Command(EnvironmentCommand):
     help = (
         "Find submissions that stopped moving and put them back; after three recoveries they are held for an operator. "
         "Exit codes: 0 done or nothing to do, 2 some were not recovered, 3 some entries could not be read, "
-        "4 another run holds the lock (nothing was done). Running it twice, or killing it half-way, changes nothing."
+        "4 another run holds the lock (nothing was done). Running it twice, or killing it half-way, changes nothing. "
+        "With -v 0, as for cron, it prints nothing unless something failed."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -94,8 +99,8 @@ class Command(EnvironmentCommand):
         return NOT_RECOVERED if report.count(Result.FAILED) else DONE
 
     async def work(self, env: WorkerEnv, options: Mapping[str, Any]) -> RecoveryReport:
-        """Sweep one environment."""
-        return await recover_stuck(
+        """Sweep one environment, and show that it was swept where no scheduler does."""
+        report = await recover_stuck(
             env,
             older_than=timedelta(seconds=options["older_than"]),
             states=frozenset(State(name) for name in options["state"]) if options["state"] else SWEPT_STATES,
@@ -104,6 +109,10 @@ class Command(EnvironmentCommand):
             dry_run=options["dry_run"],
             progress=options["progress"],
         )
+        if not options["dry_run"]:
+            ttl = max(SHOWN_AT_LEAST, timedelta(seconds=TURNS_SHOWN * settings.RECOVERY_INTERVAL))
+            await show_work_done("scheduler", env, "recover_stuck", ttl)
+        return report
 
     def _print(self, report: RecoveryReport, options: Mapping[str, Any]) -> None:
         if options["as_json"]:
@@ -122,7 +131,8 @@ class Command(EnvironmentCommand):
                 ends_in_words.append(f"{count} {name.replace('_', ' ')}")
         if report.left:
             ends_in_words.append(f"{report.left} left for the next run")
-        if ends_in_words or options["verbosity"]:
+        failed = counts.failed or report.count(Result.FAILED)
+        if failed or options["verbosity"]:
             self.stdout.write(
                 f"{report.environment}: {', '.join(ends_in_words) or 'nothing is stuck'} ({counts.read} read)"
             )

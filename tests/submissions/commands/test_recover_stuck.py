@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import socket
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from asgiref.sync import async_to_sync, sync_to_async
 from django.core.management import CommandError
+from django.test import AsyncClient
+from pytest_django import Settings
 
-from submissions.models import QueueMessage
+from submissions.models import QueueMessage, RecoverySweep
 from submissions.recovery.lock import sweep_lock
 from submissions.states import State
 from tests.submissions.commands.run import Ended, help_of, run
 from tests.submissions.factories import damage, make_submission, make_submissions
 from tests.submissions.refusals import inserts_refused
-from vskill.environments import WorkerEnv
+from vskill.environments import WorkerEnv, get_environment
+from vskill.heartbeat import heartbeat, living
+from vskill.kv.models import KVEntry
+from vskill.management.commands.schedule import run_command
 
 pytestmark = pytest.mark.django_db(transaction=True)
 LONG_AGO = timedelta(minutes=30)
@@ -31,8 +38,55 @@ def test_what_was_put_back_is_0_and_one_summary_line(env: WorkerEnv) -> None:
     assert (ended.code, ended.out) == (0, "default: 3 recovered, 1 on its way (4 read)\n")
 
 
-def test_a_scheduler_that_runs_it_for_nothing_hears_nothing(env: WorkerEnv) -> None:
+def test_cron_hears_nothing_of_a_success_and_all_of_a_failure(env: WorkerEnv) -> None:
     assert run("recover_stuck", "-v", "0") == Ended(0, "", "")
+    make_submissions(env, 2, age=LONG_AGO)
+    assert run("recover_stuck", "-v", "0") == Ended(0, "", "")
+    assert QueueMessage.objects.count() == 2
+    [broken] = make_submissions(env, 1, age=LONG_AGO)
+    damage(env, broken)
+    ended = run("recover_stuck", "-v", "0")
+    assert (ended.code, ended.out) == (3, "default: 1 malformed (0 read)\n")
+
+
+def health() -> tuple[int, list[str], dict[str, Any]]:
+    """Return the status of /healthz beside a consumer, the dead parts, and what is said of the scheduler."""
+
+    async def asked() -> tuple[int, list[str], dict[str, Any]]:
+        async with heartbeat("consumer", [get_environment("default")]):
+            response = await AsyncClient().get("/healthz")
+            document = response.json()
+            return response.status_code, document["dead"], document["parts"]["scheduler"]
+
+    return async_to_sync(asked)()
+
+
+def test_where_cron_sweeps_no_scheduler_is_missed(env: WorkerEnv) -> None:
+    assert health()[:2] == (503, ["scheduler"])
+    run("recover_stuck", "--dry-run")
+    assert health()[:2] == (503, ["scheduler"])
+    run("recover_stuck", "-v", "0")
+    assert health() == (200, [], {"alive": True, "processes": [f"{socket.gethostname()}:recover_stuck"]})
+    # Each turn replaces the sign of the one before.
+    run("recover_stuck", "-v", "0")
+    [sign] = KVEntry.objects.filter(key__startswith="heartbeat:scheduler:")
+    assert sign.expires_at is not None
+    assert timedelta(minutes=14) < sign.expires_at - sign.updated_at <= timedelta(minutes=15)
+
+
+def test_the_sign_of_a_slow_cron_lasts_for_some_of_its_turns(env: WorkerEnv, settings: Settings) -> None:
+    settings.RECOVERY_INTERVAL = 1800.0
+    run("recover_stuck", "-v", "0")
+    sign = KVEntry.objects.get(key__startswith="heartbeat:scheduler:")
+    assert sign.expires_at is not None
+    assert timedelta(minutes=89) < sign.expires_at - sign.updated_at <= timedelta(minutes=90)
+
+
+async def test_a_scheduler_that_died_is_missed_however_lately_it_swept(env: WorkerEnv) -> None:
+    async with heartbeat("scheduler", [env]):
+        await sync_to_async(run_command, thread_sensitive=False)("recover_stuck")
+        assert await RecoverySweep.objects.acount() == 1
+    assert await living(env, "scheduler") == []
 
 
 def test_what_could_not_be_put_back_is_2(env: WorkerEnv) -> None:

@@ -58,6 +58,11 @@ def test_the_command_says_how_many_were_removed(tmp_path: Path, capsys: pytest.C
 
     assert capsys.readouterr().out == "scratch folders removed: 1\n"
 
+    (tmp_path / "data" / "work" / "dead").mkdir()
+    call_command("clean_scratch", older_than=-1.0, verbosity=0)
+    assert capsys.readouterr().out == ""
+    assert list((tmp_path / "data" / "work").iterdir()) == []
+
 
 async def test_a_process_fetches_no_more_at_once_than_it_may(
     env: WorkerEnv, settings: Settings, tmp_path: Path

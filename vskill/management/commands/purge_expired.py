@@ -23,6 +23,6 @@ class Command(EnvironmentCommand):
         """Delete the expired entries of one environment."""
         tables = [model for model in apps.get_models() if issubclass(model, AbstractKVEntry)]
         purged = {model._meta.verbose_name: await KVNamespace(model, env).purge_expired() for model in tables}
-        if options["verbosity"] > 1 or any(purged.values()):
-            deleted = ", ".join(f"{count} of {name}" for name, count in purged.items())
-            self.stdout.write(f"{env.name}: expired entries deleted: {deleted}")
+        if options["verbosity"] > 1 or (options["verbosity"] and any(purged.values())):
+            told = ", ".join(f"{count} of {name}" for name, count in purged.items())
+            self.stdout.write(f"{env.name}: expired entries deleted: {told}")
