@@ -7,6 +7,7 @@ import re
 import signal
 import urllib.request
 from collections.abc import Iterator
+from dataclasses import replace
 from http.cookiejar import CookieJar
 from pathlib import Path
 from urllib.parse import urlencode
@@ -126,10 +127,12 @@ def test_a_killed_parent_leaves_no_process_behind_and_its_consumer_finishes_firs
     assert installation.rows(leased) == [(0,)]
 
 
-def test_a_port_that_is_taken_is_said_at_once_and_nothing_is_started(installation: Instance) -> None:
+def test_a_port_that_is_taken_is_said_at_once_and_nothing_is_started(installation: Instance, tmp_path: Path) -> None:
+    other = replace(installation, data_dir=tmp_path / "other")
+    other.data_dir.mkdir()
     with installation.started("up") as first:
         until_healthy(installation, first)
-        with installation.started("up") as second:
+        with other.started("up") as second:
             assert second.ends() == 1
             assert f"port {installation.variables['PORT']} of 127.0.0.1 cannot be used" in second.said()
             assert "runs at" not in second.said()
@@ -137,3 +140,27 @@ def test_a_port_that_is_taken_is_said_at_once_and_nothing_is_started(installatio
         first.interrupt()
         assert first.ends() == 0
     assert installation.processes() == {}
+    assert other.processes() == {}
+
+
+def test_a_second_instance_on_the_same_data_is_told_of_the_first_and_starts_nothing(installation: Instance) -> None:
+    installation.variables["DEMO"] = "0"
+    with installation.started("up") as first:
+        first.until(lambda: "Ctrl-C ends it" in first.said())
+        before = installation.processes()
+        with installation.started("up", "--port", str(free_port())) as second:
+            assert second.ends() == 1
+            [line] = second.said().splitlines()
+            assert line.startswith(
+                f"CommandError: Nothing was started: vskill already runs on {installation.data_dir}: "
+            )
+            assert f"process {first.process.pid}, {address(installation, '')}." in line
+        assert installation.processes() == before
+        # A kill leaves no lock behind.
+        first.signal(signal.SIGKILL)
+        assert first.ends() == -signal.SIGKILL
+        until(lambda: installation.processes() == {})
+    with installation.started("up") as third:
+        until_healthy(installation, third)
+        third.interrupt()
+        assert third.ends() == 0

@@ -19,6 +19,7 @@ from vskill.configuration import load
 from vskill.environments import all_environments, databases_in_use
 from vskill.management.health_probe import HealthProbe, NotServed, served_name
 from vskill.process_group import ProcessGroup
+from vskill.single_instance import AlreadyRunning, only_instance
 from vskill.variable_kinds import Fault, integer
 
 # Seconds. The first start compiles every module, perhaps on a busy machine.
@@ -42,7 +43,15 @@ class Command(BaseCommand):
         parser.add_argument("--no-demo", action="store_true", help="do not load the demo (as DEMO=0)")
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        """Migrate the database, start the children, and watch them until they are stopped."""
+        """Run on a data directory on which no other instance runs."""
+        try:
+            with only_instance(settings.DATA_DIR, _listening(options)):
+                self._run(options)
+        except AlreadyRunning as error:
+            raise CommandError(f"Nothing was started: {error}") from error
+
+    def _run(self, options: dict[str, Any]) -> None:
+        """Prepare, start, watch."""
         _check_port(options["host"], options["port"])
         probe = HealthProbe(_reached(options["host"]), options["port"], all_environments().values())
         listening = {"HOST": options["host"], "PORT": str(options["port"])}
