@@ -112,6 +112,20 @@ def _policy_value(name: str, option: str, value: Any) -> Any:
     return value
 
 
+def _policy(name: str, options: Mapping[str, Any]) -> Policy:
+    found = {key: _policy_value(name, key, value) for key, value in options.items()}
+    for pair in found.get("source_rewrites", ()):
+        if not (isinstance(pair, tuple) and len(pair) == 2 and all(isinstance(prefix, str) for prefix in pair)):
+            raise ImproperlyConfigured(
+                f"VSKILL_ENVIRONMENTS: 'source_rewrites' of {name!r} is a list of pairs of URL prefixes; "
+                f"one of them was {pair!r}."
+            )
+    if "source_private_hosts" in found:
+        # As the host of an address is compared with them.
+        found["source_private_hosts"] = tuple(str(host).lower() for host in found["source_private_hosts"])
+    return Policy(**found)
+
+
 def build_environment(name: str, options: Mapping[str, Any], variables: Mapping[str, str]) -> WorkerEnv:
     """Return the environment called ``name`` that its ``options`` in ``VSKILL_ENVIRONMENTS`` describe.
 
@@ -144,7 +158,7 @@ def build_environment(name: str, options: Mapping[str, Any], variables: Mapping[
         public_url=str(options.get("public_url", "")).rstrip("/"),
         database=options.get("database", "default"),
         queue=options.get("queue", "default"),
-        policy=Policy(**{key: _policy_value(name, key, value) for key, value in policy.items()}),
+        policy=_policy(name, policy),
         secrets=MappingProxyType(secrets),
     )
 

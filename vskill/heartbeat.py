@@ -47,8 +47,8 @@ async def heartbeat(
     """
     served = list(environments)
     _shown.append(role)
-    await _beat(role, served)
-    beating = asyncio.create_task(_beat_for_ever(role, served))
+    await _beat(role, served, fault())
+    beating = asyncio.create_task(_beat_repeatedly(role, served, fault))
     try:
         yield
     finally:

@@ -37,12 +37,12 @@ def _be_a_step() -> None:
 class ProcessGroup:
     """Child processes by name, which are started together, restarted when one dies, and stopped together.
 
-    The process that has a group keeps to one thread. Linux sends the signal of a dying parent once for each thread of
-    it, and the second SIGTERM would end a consumer at once. A pool of database connections has threads, so work on the
-    database is a step in a process of its own, too.
+    The parent process keeps to one thread. Linux sends the signal of a dying parent once for each of its threads, and a
+    second SIGTERM would end a consumer at once. A pool of database connections has threads, so work on the database is
+    a step in a process of its own as well.
 
-    ``variables`` are added to the environment variables of each child. ``stop`` may be called from a signal handler.
-    ``failed`` says why the group gave up, empty while it did not.
+    ``commands`` maps a name to the arguments of its process, ``variables`` are added to the environment variables of
+    each. ``stop`` may be called from a signal handler. ``failed`` says why the group gave up, and is empty before.
     """
 
     def __init__(self, commands: Mapping[str, Sequence[str]], variables: Mapping[str, str]) -> None:
@@ -71,9 +71,9 @@ class ProcessGroup:
             self._children[name].terminate()
 
     def run_step(self, name: str, command: Sequence[str], *, keep_output: bool = False) -> tuple[int, bytes]:
-        """Run one more child to its end; return its exit code and, with ``keep_output``, what it wrote to stdout.
+        """Run one more child to its end; return its exit code and, with ``keep_output``, its standard output.
 
-        The order to stop ends it as it ends the others.
+        ``stop`` ends it as it ends the others.
         """
         child = self._children[name] = subprocess.Popen(
             command,

@@ -132,16 +132,16 @@ class Consumer:
         self._arrived = asyncio.Event()
         self._machine = machine or MachineWatch()
         self._failed_receives: Counter[str] = Counter()
-        self._receive_error = ""
         self.report = BatchReport()
-        # Why the last attempt to receive failed, by the name of the environment.
+        # Why the last attempt to receive failed, by environment.
         self.receive_errors: dict[str, str] = {}
 
     @property
     def fault(self) -> str:
         """Return why this consumer takes no work although it is alive, empty while it does."""
-        failing = any(count >= FAILED_RECEIVES for count in self._failed_receives.values())
-        return self._machine.fault or (self._receive_error if failing else "")
+        failing = [name for name, count in self._failed_receives.items() if count >= FAILED_RECEIVES]
+        errors = [f"no work can be taken from {name}: {self.receive_errors[name]}" for name in failing]
+        return self._machine.fault or "; ".join(errors)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Consume until ``stop`` is set or the options say that it is done, then finish or release within the grace."""
@@ -220,11 +220,15 @@ class Consumer:
                     fill_wait=wait,
                 )
         except Exception as error:  # noqa: BLE001 - a database that is away must not end the consumer; the next poll asks again
-            logger.error("no work could be taken from %s, asking again: %s", env.name, error)
+            logger.error("no work could be taken from %s, asking again: %r", env.name, error)
+            if (fault := machine_fault(error)) is not None:
+                self._machine.report(fault)
+            self._failed_receives[env.name] += 1
             self.receive_errors[env.name] = str(error) or repr(error)
             return 0
+        self._failed_receives.pop(env.name, None)
         self.receive_errors.pop(env.name, None)
-        parts = list(_parts(batch, self._options.max_batch_size))
+        parts = list(batch.split(self._options.max_batch_size))
         for part in parts:
             task = asyncio.create_task(self._run_batch(part, env, keeper, asked_at))
             self._batches.add(task)

@@ -137,3 +137,14 @@ def test_a_name_that_no_column_or_log_would_hold_is_refused(name: str) -> None:
 def test_a_host_with_a_scheme_or_a_port_is_refused_with_what_would_do(host: str) -> None:
     with pytest.raises(ImproperlyConfigured, match=r"'hosts' of 'default': .* is not a host name"):
         build_environment("default", {"hosts": [host]}, {})
+
+
+@pytest.mark.parametrize("rewrites", [["https://a/", "https://b/"], [["https://a/"]], [["https://a/", 1]]])
+def test_rewrites_that_are_no_pairs_are_refused_at_the_start_and_not_in_use(rewrites: list[object]) -> None:
+    with pytest.raises(ImproperlyConfigured, match="list of pairs of URL prefixes"):
+        build_environment("default", {"policy": {"source_rewrites": rewrites}}, {})
+
+
+def test_private_hosts_are_compared_in_lower_case() -> None:
+    env = build_environment("default", {"policy": {"source_private_hosts": ["Git.Corp.Example:8443"]}}, {})
+    assert env.policy.source_private_hosts == ("git.corp.example:8443",)

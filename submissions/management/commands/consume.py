@@ -89,6 +89,6 @@ class Command(EnvironmentCommand):
 
     async def _consume(self, consumer: Consumer, environments: list[WorkerEnv], signals: StopSignals) -> None:
         stop = signals.event()
-        async with heartbeat("consumer", environments):
+        async with heartbeat("consumer", environments, lambda: consumer.fault):
             logger.info("consumer of %s is ready", ", ".join(env.name for env in environments))
             await consumer.run(stop)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from submissions.verification.engines import _ENGINES, get_engines
+from submissions.verification.engines import ENGINES, get_engines
 from submissions.verification.engines.base import Engine, EngineResult, EngineStatus
 from submissions.verification.findings import FindingKind, Severity
 from submissions.verification.runner import run_engine
@@ -21,7 +21,7 @@ FILES = {
 }
 
 
-@pytest.fixture(params=sorted(_ENGINES))
+@pytest.fixture(params=sorted(ENGINES))
 def engine(request: pytest.FixtureRequest) -> Engine:
     """Return each registered engine."""
     [made] = get_engines([request.param])

@@ -24,5 +24,5 @@ class Command(EnvironmentCommand):
         tables = [model for model in apps.get_models() if issubclass(model, AbstractKVEntry)]
         purged = {model._meta.verbose_name: await KVNamespace(model, env).purge_expired() for model in tables}
         if options["verbosity"] > 1 or (options["verbosity"] and any(purged.values())):
-            told = ", ".join(f"{count} of {name}" for name, count in purged.items())
-            self.stdout.write(f"{env.name}: expired entries deleted: {told}")
+            deleted = ", ".join(f"{count} of {name}" for name, count in purged.items())
+            self.stdout.write(f"{env.name}: expired entries deleted: {deleted}")

@@ -28,7 +28,7 @@ class Command(EnvironmentCommand):
     help = "Run recovery and the other recurring commands until told to stop; a server with cron does not need it."
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        """Schedule until told to stop."""
+        """Run the schedule until a signal stops it."""
         environments = self.selected_environments(options)
         self.refuse_unprepared(environments)
         with self.connections_given_back(), StopSignals() as signals:

@@ -43,7 +43,7 @@ class Command(BaseCommand):
         parser.add_argument("--no-demo", action="store_true", help="do not load the demo (as DEMO=0)")
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        """Run on a data directory on which no other instance runs."""
+        """Start the instance, unless another one runs on the same data directory."""
         try:
             with only_instance(settings.DATA_DIR, _listening(options)):
                 self._run(options)
@@ -51,7 +51,7 @@ class Command(BaseCommand):
             raise CommandError(f"Nothing was started: {error}") from error
 
     def _run(self, options: dict[str, Any]) -> None:
-        """Prepare, start, watch."""
+        """Migrate the databases, start the children, and watch them until they are stopped."""
         _check_port(options["host"], options["port"])
         probe = HealthProbe(_reached(options["host"]), options["port"], all_environments().values())
         listening = {"HOST": options["host"], "PORT": str(options["port"])}
@@ -68,7 +68,7 @@ class Command(BaseCommand):
                 group.start()
             self._wait_until_healthy(group, probe)
             if not group.stopping:
-                # Not before: the password is shown once, and a start that failed would have made it for nobody.
+                # Not earlier: the password is shown only once, and a failed start would not show it.
                 self._welcome(_listening(options), _visited(options), self._first_admin(group))
                 if settings.DEMO and not options["no_demo"]:
                     self._load_demo(group)
