@@ -21,7 +21,6 @@ from vskill.kv.outcomes import Outcome, Status
 from vskill.kv.probe import probe
 from vskill.kv.reader import CHUNK_SIZE, deadline_after, read_chunk
 from vskill.kv.threads import call_on_loop, readers
-from vskill.kv.whole_chunks import Neighbours
 
 Source = tuple[type[AbstractKVEntry], str, str]
 """The model of a table, the alias of its database, and the namespace within it."""
@@ -30,14 +29,12 @@ Waiting = dict[str, list["asyncio.Future[Outcome]"]]
 """The futures that wait for each key; more than one where several callers read the same key."""
 
 
-def start_chunk(
-    source: Source, keys: Sequence[str], given_up: Callable[[], bool], neighbours: Neighbours | None = None
-) -> Future[dict[str, Outcome]]:
-    """Start the read of one chunk on a thread of the pool.
+def start_chunk(source: Source, keys: Sequence[str], given_up: Callable[[], bool]) -> Future[dict[str, Outcome]]:
+    """Start ``read_chunk`` on a reader thread and return the future of its outcomes.
 
-    Whoever starts it tells the probe, and tells it again when the outcomes have arrived where they are awaited.
+    The caller counts the reads with the probe, from before this call until the outcomes have arrived.
     """
-    return readers.submit_shared(partial(read_chunk, *source, keys, given_up=given_up, neighbours=neighbours))
+    return readers.submit_shared(partial(read_chunk, *source, keys, given_up=given_up))
 
 
 def timed_out(key: str, seconds: float) -> Outcome:

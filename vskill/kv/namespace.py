@@ -24,7 +24,6 @@ from vskill.kv.outcomes import Outcome, Status
 from vskill.kv.probe import probe
 from vskill.kv.reader import CHUNK_SIZE, deadline_after, read_chunk
 from vskill.kv.threads import readers, writers
-from vskill.kv.whole_chunks import Neighbours
 from vskill.worker_context import refuse_closed_scope
 
 DEFAULT_WINDOW: Final = 2000
@@ -119,7 +118,6 @@ class KVNamespace:
         refuse_closed_scope()
         seconds = settings.KV_READ_TIMEOUT
         started: deque[tuple[list[str], Future[dict[str, Outcome]]]] = deque()
-        neighbours = Neighbours()
         ended = False
         turn_over_at = monotonic() + LONGEST_TURN
         try:
@@ -130,7 +128,7 @@ class KVNamespace:
                         if chunk is None:
                             ended = True
                         else:
-                            reading = start_chunk(self._source, chunk, deadline_after(seconds), neighbours)
+                            reading = start_chunk(self._source, chunk, deadline_after(seconds))
                             started.append((chunk, reading))
                             probe.begin_reads(len(chunk))
                     if not started:

@@ -1,8 +1,8 @@
-"""Read keys in chunks, and let one bad row cost no more than itself.
+"""Read keys in chunks, so that a bad row makes no other row unreadable.
 
-A chunk is one select. When it fails, the chunk is halved until the rows that cannot be read stand alone: two bad rows
-among twenty thousand cost those two. Halving has a budget, and a database that does not answer is one failure and not
-five hundred.
+A chunk is one select. When it fails, the chunk is halved until the unreadable rows are isolated: of twenty thousand
+rows with two bad ones, only these two are not read. Halving has a budget, and a database that does not answer is one
+failure and not five hundred.
 """
 
 from __future__ import annotations
@@ -11,35 +11,38 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
+from threading import Lock
 from typing import Any, Final
 
 from django.db import DatabaseError, InterfaceError, connections, transaction
 
+from vskill.kv.bulk_read import read_bulk
 from vskill.kv.models import AbstractKVEntry
 from vskill.kv.outcomes import Outcome, Row, Status, decode_row
 from vskill.kv.probe import probe
 from vskill.kv.statements import statements
-from vskill.kv.whole_chunks import Neighbours, decoding, read_whole
 
 CHUNK_SIZE: Final = 500
 LONGEST_REASON: Final = 200
 RECONNECTIONS: Final = 5
-# What a select raises when a database, its driver or the text of a row is at fault; all else is a mistake of ours.
+# What a select raises because of the database, its driver or the text of a row; any other error is a bug in this code.
 READ_FAILURES: Final = (DatabaseError, InterfaceError, UnicodeDecodeError)
-# A key that no entry can have: a select of it reads no row, so what fails then is not a row.
+# A key that no entry has: a select of it reads no row, so that its failure is not caused by one.
 NO_KEY: Final = ""
+# Decoding needs the interpreter, which runs one thread at a time. Waiting here is cheaper than competing for it.
+decode_lock: Final = Lock()
 
 logger = logging.getLogger(__name__)
 
 
 def reason_of(error: BaseException) -> str:
-    """Return the first line of an error, short enough for an outcome and a log."""
+    """Return the first line of an error's message, cut to ``LONGEST_REASON`` characters, or the name of its type."""
     lines = str(error).strip().splitlines()
     return lines[0][:LONGEST_REASON] if lines else type(error).__name__
 
 
 class _ChunkReader:
-    """One chunk: its rows, and what could not be read with the reason."""
+    """The read of one chunk; ``outcomes`` has the outcome of each key afterwards."""
 
     def __init__(
         self,
@@ -48,15 +51,13 @@ class _ChunkReader:
         namespace: str,
         budget: int,
         given_up: Callable[[], bool],
-        neighbours: Neighbours,
     ) -> None:
         self._connection = connections[alias]
         self._statements = statements(model, self._connection.vendor)
         self._namespace = namespace
-        # As many selects as there are keys. Finding one bad row of 500 takes 18, fifty of them about 430.
+        # As many selects as there are keys. Isolating one bad row of 500 takes 18, isolating fifty about 430.
         self._budget = budget
         self._given_up = given_up
-        self._neighbours = neighbours
         self._reconnections = RECONNECTIONS
         self._answers = False
         self._away = ""
@@ -70,14 +71,14 @@ class _ChunkReader:
             self._settle(keys, Status.UNREADABLE, self._away)
             return
         try:
-            found = read_whole(self._ask, self._statements, self._namespace, keys, self._neighbours)
-            if found is None:
+            rows = read_bulk(self._ask, self._statements, self._namespace, keys)
+            if rows is None:
                 rows = self._select(keys)
-                with decoding:
-                    found = [decode_row(row) for row in rows]
         except READ_FAILURES as error:
             self._after_failure(keys, error)
             return
+        with decode_lock:
+            found = [decode_row(row) for row in rows]
         outcomes = self.outcomes
         for outcome in found:
             outcomes[outcome.key] = outcome
@@ -87,7 +88,7 @@ class _ChunkReader:
                     outcomes[key] = Outcome(key, Status.MISSING)
 
     def _ask(self, statement: str, parameters: Mapping[str, Any]) -> list[Any]:
-        # A select that fails inside a transaction of the caller must not take that transaction with it.
+        # A savepoint, so that a select that fails does not abort a transaction of the caller.
         alias, inside = self._connection.alias, self._connection.in_atomic_block
         with (
             probe.selecting(),
@@ -103,12 +104,10 @@ class _ChunkReader:
         return self._ask(self._statements.read_keys, parameters)
 
     def _after_failure(self, keys: Sequence[str], error: Exception) -> None:
-        # It may have been a row that nobody asked for, between two that were.
-        self._neighbours.expected = False
         if self._connection_was_lost():
             self.read(keys)
         elif not self._a_row_is_to_blame():
-            # Remembered, because what is left of the chunk would meet the same failure.
+            # Remembered, because the rest of the chunk would fail in the same way.
             self._away = reason_of(error)
             logger.error("%d keys of %r were not read: %s", len(keys), self._namespace, self._away)
             self._settle(keys, Status.UNREADABLE, self._away)
@@ -125,7 +124,7 @@ class _ChunkReader:
             self.read(keys[middle:])
 
     def _connection_was_lost(self) -> bool:
-        """Return whether the connection broke and a new one could be made, as often as a chunk may have a new one."""
+        """Return whether the connection broke and could be replaced, which a chunk may do ``RECONNECTIONS`` times."""
         connection = self._connection
         if not self._reconnections or connection.in_atomic_block or connection.connection is None:
             return False
@@ -162,20 +161,19 @@ def read_chunk(
     keys: Sequence[str],
     *,
     given_up: Callable[[], bool] = lambda: False,
-    neighbours: Neighbours | None = None,
 ) -> dict[str, Outcome]:
-    """Return the outcome of each of at most ``CHUNK_SIZE`` keys, read now, on the connection of this thread.
+    """Return the outcome of each of at most ``CHUNK_SIZE`` keys, read on the connection of the calling thread.
 
-    Never raises for a row: one that cannot be read is ``UNREADABLE``, with the database's reason in ``detail``.
-    ``given_up`` is asked before each attempt; once it says so, what is left is ``TIMED_OUT``. ``neighbours`` is shared
-    by the chunks of one stream; keys that have nothing to do with one another have none.
+    ``model`` is the table, ``alias`` its database, ``namespace`` the name of the environment. A row or a database that
+    cannot be read raises nothing: its keys are ``UNREADABLE``, with the reason in ``detail``. ``given_up`` is called
+    before each select; once it returns true, the remaining keys are ``TIMED_OUT``.
     """
-    chunk = _ChunkReader(model, alias, namespace, len(keys), given_up, neighbours or Neighbours(expected=False))
+    chunk = _ChunkReader(model, alias, namespace, len(keys), given_up)
     chunk.read(keys)
     return chunk.outcomes
 
 
 def deadline_after(seconds: float) -> Callable[[], bool]:
-    """Return a ``given_up`` that says so ``seconds`` from now."""
+    """Return a function that returns true from ``seconds`` after this call on, for ``given_up``."""
     end = time.monotonic() + seconds
     return lambda: time.monotonic() > end

@@ -1,7 +1,7 @@
-"""The SQL of the KV layer, in the words of both databases.
+"""The SQL of the KV layer, for both databases.
 
-Written by hand and not by the ORM for two reasons: compiling a query of 500 keys costs more than running it, and
-"insert, or replace what has expired, and say the version" is one statement here, where it would be a loop of three.
+It is written by hand and not by the ORM for two reasons. Compiling an ORM query of 500 keys takes longer than running
+it. And "insert, or replace an expired entry, and return the version" is one statement here, but a loop of three there.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from django.db import connections, models
 
 from vskill.kv.models import AbstractKVEntry
 
-# Django's own Now() of each vendor: the time of the statement, which moves on inside a transaction.
+# As Django's Now() writes it: the time of the statement, which advances inside a transaction.
 _NOW = {"sqlite": "STRFTIME('%%Y-%%m-%%d %%H:%%M:%%f', 'NOW')", "postgresql": "STATEMENT_TIMESTAMP()"}
 _NOW_PLUS = {
     "sqlite": "STRFTIME('%%Y-%%m-%%d %%H:%%M:%%f', 'NOW', %(ttl)s)",
     "postgresql": "STATEMENT_TIMESTAMP() + %(ttl)s",
 }
-# One parameter for all keys, so that the text of the statement is the same for any number of them.
+# One parameter for all keys, so that the text of the statement does not depend on their number.
 _KEY_AMONG = {
     "sqlite": '"key" IN (SELECT value FROM json_each(%(keys)s))',
     "postgresql": '"key" = ANY(ARRAY(SELECT json_array_elements_text(%(keys)s::json)))',
@@ -62,17 +62,12 @@ class Statements:
         return f"{self._read} AND {_KEY_AMONG[self.vendor]}"
 
     @cached_property
-    def read_range(self) -> str:
-        """Select what ``read_keys`` does of all that lies between two keys, both included; parameters: ``namespace``,
-        ``first``, ``last``, ``limit``."""
-        return f'{self._read} AND "key" >= %(first)s AND "key" <= %(last)s LIMIT %(limit)s'
+    def read_keys_as_one_row(self) -> str:
+        """Select one row that describes all entries (SQLite only); parameters: those of ``read_keys``.
 
-    @cached_property
-    def read_keys_together(self) -> str:
-        """Select one row (SQLite): JSON with key, version, length of the value, metadata, whether it has expired and
-        whether it is a text, for each entry; and their values in that order, one after another.
-
-        Parameters as ``read_keys``.
+        Its first column is a JSON array with key, version, length of the value, metadata, whether it has expired, and
+        whether the value is a text, for each entry. Its second column is the concatenation of their values, in the same
+        order.
         """
         described = f'"key", "version", LENGTH("value"), "metadata", ({self._expired}), TYPEOF("value") = \'text\''
         columns = f"JSON_GROUP_ARRAY(JSON_ARRAY({described})), GROUP_CONCAT(\"value\", '')"
@@ -86,9 +81,10 @@ class Statements:
         return json.dumps(keys, ensure_ascii=False)
 
     def page(self, columns: str, *, after: bool, end: bool, live: bool = True) -> str:
-        """Select ``columns`` of entries in the order of their keys: of the ``live`` ones, or of all.
+        """Select ``columns`` of entries in the order of their keys; only of those that have not expired if ``live``.
 
-        Parameters: namespace, the key to start with (``after`` it, or at it), the end where there is one, the limit.
+        Positional parameters: the namespace, the key to start at, or to start after if ``after``, the key to end before
+        if ``end``, and the limit.
         """
         start = '"key" > %s' if after else '"key" >= %s'
         until = ' AND "key" < %s' if end else ""
@@ -99,7 +95,7 @@ class Statements:
         )
 
     def update(self, changed: Mapping[str, str]) -> str:
-        """Write ``changed`` (columns and their SQL) into a live entry that is at a version.
+        """Write ``changed``, SQL expressions by column, into the entry if it is at a version and has not expired.
 
         Parameters: those of ``changed``, ``namespace``, ``key``, ``expect_version``.
         """
@@ -111,10 +107,11 @@ class Statements:
         )
 
     def upsert(self, inserted: Mapping[str, str], changed: Sequence[str], *, only_expired: bool) -> str:
-        """Insert ``inserted`` (columns and their SQL), or write ``changed`` of it over what is there.
+        """Insert ``inserted``, SQL expressions by column, or write its columns ``changed`` over an existing entry.
 
-        Returns the version, or no row where ``only_expired`` and what is there has not expired. A row keeps counting
-        when it is replaced, so that nobody who holds its old version can match the new entry.
+        Returns the version. With ``only_expired``, an entry that has not expired is left as it is, and no row is
+        returned. The version of an entry that is replaced rises and does not start again, so a writer that holds the
+        old version cannot match the new entry. Parameters: those of ``inserted``.
         """
         names, table = ", ".join(f'"{column}"' for column in inserted), self._table
         expired = f'{table}."expires_at" IS NOT NULL AND {table}."expires_at" <= {_NOW[self.vendor]}'
@@ -129,21 +126,21 @@ class Statements:
 
     @property
     def now(self) -> str:
-        """Return the SQL of the present time."""
+        """Return the SQL of the current time."""
         return _NOW[self.vendor]
 
     def expiry_after(self, ttl: timedelta) -> tuple[str, Any]:
-        """Return the SQL of the time that ``ttl`` from now will be, and the value of its parameter ``ttl``."""
+        """Return the SQL of the current time plus ``ttl``, and the value of its parameter ``ttl``."""
         return _NOW_PLUS[self.vendor], f"{ttl.total_seconds():+f} seconds" if self.vendor == "sqlite" else ttl
 
     def column(self, name: str, value: Any, alias: str) -> Any:
-        """Return ``value`` as the driver of the database takes it for the column ``name``."""
+        """Return ``value`` as the driver of the database ``alias`` takes it for the column ``name``."""
         field: models.Field[Any, Any] = self.model._meta.get_field(name)  # type: ignore[assignment]  # columns, no relations
         return field.get_db_prep_save(value, connection=connections[alias])
 
     @cached_property
     def defaults(self) -> dict[str, Any]:
-        """Return the columns that stand by themselves (a counter, say) with the value that a new row has in them."""
+        """Return the default values of the independent columns, which no write of an entry sets (a counter, say)."""
         known = {"namespace", "key", "version", "created_at", *WRITTEN, *self.model.projected_columns}
         fields = self.model._meta.concrete_fields
         return {
@@ -155,5 +152,5 @@ class Statements:
 
 @cache
 def statements(model: type[AbstractKVEntry], vendor: str) -> Statements:
-    """Return the statements of a table."""
+    """Return the statements of the table of ``model`` on a database of ``vendor``, "sqlite" or "postgresql"."""
     return Statements(model, vendor)

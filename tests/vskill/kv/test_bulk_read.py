@@ -1,9 +1,8 @@
-"""Chunks are read in the way that costs least, and to the same outcomes as key by key."""
+"""Chunks that are read as one row have the same outcomes as keys that are read one by one."""
 
 from __future__ import annotations
 
 import asyncio
-import time
 from datetime import UTC, datetime
 from typing import Any
 
@@ -17,13 +16,11 @@ from vskill.kv.models import KVEntry
 from vskill.kv.namespace import KVNamespace
 from vskill.kv.outcomes import Outcome, Status
 from vskill.kv.probe import probe
-from vskill.kv.threads import writers
-from vskill.kv.whole_chunks import decoding
+from vskill.kv.threads import readers, writers
 
 pytestmark = pytest.mark.django_db(transaction=True)
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 on_sqlite = pytest.mark.skipif("connection.vendor != 'sqlite'", reason="PostgreSQL refuses such a row")
-on_postgres = pytest.mark.skipif("connection.vendor != 'postgresql'", reason="SQLite is not asked for ranges")
 
 
 @pytest.fixture
@@ -141,39 +138,26 @@ async def test_a_stream_that_waits_for_nothing_lets_others_have_their_turn(
     before = 0
     async for outcome in namespace.get_many(keys):
         if outcome.key == keys[0]:
-            # Nothing of the loop runs meanwhile, and all that is on its way arrives.
-            while probe.selects < 4 or probe.selects_in_flight or decoding.locked():
-                time.sleep(0.001)  # noqa: ASYNC251 - to keep the loop is what this is about
+            # The loop stands still until all that is on its way has arrived, so that nothing is left to wait for.
+            readers.close()
             before = turns
     others.cancel()
     assert turns > before
 
 
-@on_postgres
-class TestRanges:
-    async def test_neighbours_cost_a_select_a_chunk_and_nobody_beside_them_is_given_out(
-        self, namespace: KVNamespace
-    ) -> None:
-        keys = keys_of(2000)
-        await writers.run(fill, namespace, keys)
-        asked = [key for number, key in enumerate(keys) if number % 20]
-        probe.reset()
-        assert [outcome.value for outcome in await many(namespace, asked)] == asked
-        assert probe.selects == -(-len(asked) // 500)
+async def test_a_chunk_costs_one_select_and_gives_out_only_what_was_asked_for(namespace: KVNamespace) -> None:
+    keys = keys_of(2000)
+    await writers.run(fill, namespace, keys)
+    asked = [key for number, key in enumerate(keys) if number % 20]
+    probe.reset()
+    assert [outcome.value for outcome in await many(namespace, asked)] == asked
+    assert probe.selects == -(-len(asked) // 500)
 
-    async def test_strangers_are_found_out_once_and_read_by_their_keys(self, namespace: KVNamespace) -> None:
-        keys = keys_of(9000)
-        await writers.run(fill, namespace, keys)
-        asked = keys[::3]
-        probe.reset()
-        assert [outcome.value for outcome in await many(namespace, asked)] == asked
-        # Those that were on their way already, four of a window, are asked for twice.
-        assert probe.selects <= 6 + 4
 
-    def test_a_bad_row_that_nobody_asked_for_costs_nobody(self, namespace: KVNamespace) -> None:
-        keys = keys_of(1200)
-        fill(namespace, keys)
-        asked = [key for key in keys if key != keys[250]]
-        with unreadable([keys[250]]):
-            outcomes = async_to_sync(many)(namespace, asked)
-        assert [outcome.value for outcome in outcomes] == asked
+def test_a_bad_row_that_was_not_asked_for_costs_no_other(namespace: KVNamespace) -> None:
+    keys = keys_of(1200)
+    fill(namespace, keys)
+    asked = [key for key in keys if key != keys[250]]
+    with unreadable([keys[250]]):
+        outcomes = async_to_sync(many)(namespace, asked)
+    assert [outcome.value for outcome in outcomes] == asked
