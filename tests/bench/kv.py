@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 from typing import Any
+from unittest.mock import patch
 
 import django
 
@@ -23,16 +24,19 @@ if __name__ == "__main__":
 
 from django.db import connection
 
+from marketplace.catalog import enumerate_published_skills
 from submissions.models import SUBMISSION_PREFIX, SubmissionEntry
+from submissions.recovery.damaged_entries import ReadCounter, damaged_entries
 from submissions.states import STUCK_THRESHOLD
 from submissions.store.queries import get_stuck_submissions
 from tests.bench.rows import Row, at_least, at_most, to_json
-from tests.bench.store import STUCK, fill
+from tests.bench.store import STUCK, fill, fill_skills
 from tests.vskill.kv.database_layer import Execute, around_each_statement
 from vskill.environments import WorkerEnv, get_environment
+from vskill.kv import bulk_read
 from vskill.kv.codec import decode, prefix_end
-from vskill.kv.decoding import decode_row
 from vskill.kv.namespace import KVNamespace
+from vskill.kv.outcomes import decode_row
 from vskill.kv.reader import CHUNK_SIZE, read_chunk
 from vskill.kv.statements import statements
 from vskill.kv.threads import readers
@@ -52,10 +56,13 @@ def range_select() -> int:
     """Read and parse all entries by one range select, as plainly as it can be written; return how many."""
     wording = statements(SubmissionEntry, connection.vendor)
     columns = wording.read_keys.split(" FROM ")[0].removeprefix("SELECT ")
-    sql = f"SELECT {columns} FROM {SubmissionEntry._meta.db_table} WHERE namespace = %s AND key >= %s AND key < %s ORDER BY key"  # noqa: S608, E501 - our own names
+    sql = (
+        f"SELECT {columns} FROM {SubmissionEntry._meta.db_table} "  # noqa: S608 - our own names
+        "WHERE namespace = %(namespace)s AND key >= %(first)s AND key < %(end)s ORDER BY key"
+    )
     count = 0
     with connection.cursor() as cursor:
-        cursor.execute(sql, ["default", SUBMISSION_PREFIX, prefix_end(SUBMISSION_PREFIX)])
+        cursor.execute(sql, {"namespace": "default", "first": SUBMISSION_PREFIX, "end": prefix_end(SUBMISSION_PREFIX)})
         while rows := cursor.fetchmany(500):
             count += sum(decode_row(row).found for row in rows)
     return count
@@ -196,6 +203,40 @@ class Bench:
             at_most(self.area, "stuck by index", median(index) * 1000, 10, "ms"),
         ]
 
+    def bulk_reads(self) -> list[Row]:
+        """Measure what the product's own long reads take with each chunk read by its keys alone, against the way that
+        is shipped."""
+
+        async def scan() -> int:
+            report = await get_stuck_submissions(self.env, older_than=STUCK_THRESHOLD, using="scan")
+            return report.counts.read
+
+        async def enumerate_skills() -> int:
+            return len((await enumerate_published_skills(self.env)).skills)
+
+        async def verify() -> int:
+            counter = ReadCounter()
+            assert [damage async for damage in damaged_entries(self.env, counter)] == []
+            return counter.read
+
+        def plainly(read: Callable[[], Awaitable[int]]) -> Callable[[], Awaitable[int]]:
+            async def reading() -> int:
+                with patch.object(bulk_read, "MIN_CHUNK", sys.maxsize):
+                    return await read()
+
+            return reading
+
+        rows = []
+        for name, read, count in (
+            ("recover_stuck's scan", scan, 1),
+            ("enumerate_published_skills", enumerate_skills, 1),
+            ("verify_store's read", verify, 2),
+        ):
+            shipped, plain = self.times(read, plainly(read), expected=count * len(self.keys))
+            rows.append(Row(self.area, name, median(shipped) * 1000, "ms"))
+            rows.append(Row(self.area, f"{name}: plain chunks against bulk reads", ratio(plain, shipped), "x"))
+        return rows
+
     def round_trips(self) -> list[Row]:
         """Measure what reading chunks at once is worth when each select takes five milliseconds longer."""
         keys = self.keys[:10_000]
@@ -248,8 +289,16 @@ def _status(name: str) -> int:
 
 def main(database: str, entries: int, rounds: int) -> list[Row]:
     bench = Bench(database, fill(entries), rounds)
+    fill_skills(entries)
     connection.close()
-    rows = [*bench.memory(), *bench.reads(), *bench.stuck(), *bench.round_trips(), *bench.listing()]
+    rows = [
+        *bench.memory(),
+        *bench.reads(),
+        *bench.stuck(),
+        *bench.bulk_reads(),
+        *bench.round_trips(),
+        *bench.listing(),
+    ]
     readers.close()
     return rows
 

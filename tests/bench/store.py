@@ -10,6 +10,8 @@ from typing import Any
 from django.core.management import call_command
 from django.db import connection
 
+from marketplace.models import SKILL_PREFIX, SkillEntry
+from marketplace.records import SkillRecord
 from submissions.models import SUBMISSION_PREFIX, SubmissionEntry
 
 STUCK = 500
@@ -38,12 +40,47 @@ def value_of(number: int, *, stuck: bool) -> dict[str, Any]:
     }
 
 
-def fill(entries: int) -> list[str]:
-    """Make the tables, write ``entries`` of them with 500 stuck ones, and return their keys in order."""
-    call_command("migrate", verbosity=0)
+def skill_of(number: int) -> SkillRecord:
+    """Return a published skill of about one kilobyte."""
+    return SkillRecord(
+        slug=f"skill-{number:06}",
+        name=f"skill-{number:06}",
+        description="What the skill does and when it is useful, in a sentence or two. " * 5,
+        publisher=f"git.example.com/owner-{number % 1000}",
+        publisher_handle=f"owner-{number % 1000}",
+        repo_url=f"https://git.example.com/owner-{number % 1000}/skills",
+        identity=f"{number:064x}",
+        latest_version="1.0.0",
+        content_hash=f"{number:064x}",
+        verdict="clear",
+        published_at=LONG_AGO,
+        updated_at=LONG_AGO,
+    )
+
+
+def _shuffled(entries: int) -> list[int]:
+    # Keys are random in operation, so rows are not stored in the order of their keys.
     numbers = list(range(entries))
-    # Keys are random in operation, so rows do not lie in the order of their keys.
     random.Random(7).shuffle(numbers)
+    return numbers
+
+
+def fill_skills(entries: int) -> None:
+    """Write ``entries`` published skills beside the submissions of ``fill``."""
+    numbers = _shuffled(entries)
+    for start in range(0, entries, 2000):
+        SkillEntry.objects.bulk_create(
+            SkillEntry(namespace="default", key=f"{SKILL_PREFIX}{skill.slug}", value=json.dumps(skill.to_value()))
+            for skill in map(skill_of, numbers[start : start + 2000])
+        )
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE")
+
+
+def fill(entries: int) -> list[str]:
+    """Make the tables, write ``entries`` submissions of which 500 are stuck, and return their keys in order."""
+    call_command("migrate", verbosity=0)
+    numbers = _shuffled(entries)
     stuck = set(numbers[:STUCK])
     for start in range(0, entries, 2000):
         SubmissionEntry.objects.bulk_create(
