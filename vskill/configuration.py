@@ -34,7 +34,7 @@ BASE_DIR: Final = Path(__file__).resolve().parent.parent
 ANY_ADDRESS: Final = ("0.0.0.0", "::")  # noqa: S104 - compared with, never bound
 PREFIX: Final = "VSKILL_"
 # Read by the tests and by tools beside the product, so that they are not called unknown.
-KNOWN_ELSEWHERE: Final = frozenset({"VSKILL_TEST_DATA_DIR"})
+KNOWN_ELSEWHERE: Final = frozenset({"VSKILL_TEST_DATA_DIR", "VSKILL_EARLIER_RUNS"})
 
 
 def _own_hosts(values: Mapping[str, Any]) -> list[str]:

@@ -24,11 +24,12 @@ from tests.services.postgres import PostgresUnavailable, postgres_server
 OUTPUT = Path("build") / "bench.json"
 DATABASES = ("sqlite", "postgres")
 AREAS = ("kv", "queue")
+LEAST_ENTRIES = 4_000
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
-    parser.add_argument("--entries", type=int, nargs="+", default=[10_000, 100_000])
+    parser.add_argument("--entries", type=entries_of, nargs="+", default=[10_000, 100_000])
     parser.add_argument("--jobs", type=int, default=5_000, help="messages that the queue and its peers work off")
     parser.add_argument("--area", choices=AREAS, nargs="+", default=list(AREAS))
     parser.add_argument("--database", choices=DATABASES, nargs="+", default=list(DATABASES))
@@ -49,6 +50,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(table(rows))
     print(f"\n{len(rows)} rows, also in {OUTPUT}; {sum(row.holds is False for row in rows)} bars were missed")
     return 1 if options.strict and any(row.holds is False for row in rows) else 0
+
+
+def entries_of(text: str) -> int:
+    """Read how many entries are written; refuse fewer than can be measured."""
+    if not text.isdecimal() or int(text) < LEAST_ENTRIES:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is too few: at least {LEAST_ENTRIES}, because a listing is measured page by page, "
+            "and a page has 1,000 keys"
+        )
+    return int(text)
 
 
 def measure(database: str, entries: int, rounds: int) -> list[Row]:

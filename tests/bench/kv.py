@@ -26,7 +26,7 @@ from django.db import connection
 
 from marketplace.catalog import enumerate_published_skills
 from submissions.models import SUBMISSION_PREFIX, SubmissionEntry
-from submissions.recovery.damaged_entries import ReadCounter, damaged_entries
+from submissions.recovery.damaged_entries import TABLES, ReadCounter, damaged_entries
 from submissions.states import STUCK_THRESHOLD
 from submissions.store.queries import get_stuck_submissions
 from tests.bench.rows import Row, at_least, at_most, to_json
@@ -216,7 +216,8 @@ class Bench:
 
         async def verify() -> int:
             counter = ReadCounter()
-            assert [damage async for damage in damaged_entries(self.env, counter)] == []
+            for model in TABLES:
+                assert [damage async for damage in damaged_entries(self.env, model, counter)] == []
             return counter.read
 
         def plainly(read: Callable[[], Awaitable[int]]) -> Callable[[], Awaitable[int]]:

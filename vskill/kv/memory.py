@@ -82,7 +82,11 @@ class MemoryNamespace:
         ttl: timedelta | None = None,
         expect_version: int | None = None,
     ) -> int:
-        """Write one entry and return its new version; arguments and errors are those of ``Namespace.put``."""
+        """Write one entry and return its new version.
+
+        ``value``, ``metadata``, ``expires_at``, ``ttl`` and ``expect_version`` are those of ``Namespace.put``, and so
+        are the errors.
+        """
         check_key(key)
         check_expiry(expires_at, ttl)
         if ttl is not None:
