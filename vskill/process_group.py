@@ -28,7 +28,7 @@ def _end_with_parent() -> None:
 
 
 def _be_a_step() -> None:
-    """Let Ctrl-C of a terminal reach the parent alone, which passes it on as SIGTERM."""
+    """Let Ctrl-C of a terminal reach the parent alone, which decides whether it ends this child."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if sys.platform == "linux":
         _end_with_parent()
@@ -49,6 +49,7 @@ class ProcessGroup:
         self._commands = dict(commands)
         self._variables = {**os.environ, "PYTHONUNBUFFERED": "1", **variables}
         self._children: dict[str, subprocess.Popen[bytes]] = {}
+        self._step: subprocess.Popen[bytes] | None = None
         self._deaths: list[float] = []
         self.stopping = False
         self.failed = ""
@@ -70,24 +71,20 @@ class ProcessGroup:
             # stop() was called while this child was being started, and so did not reach it.
             self._children[name].terminate()
 
-    def run_step(self, name: str, command: Sequence[str], *, keep_output: bool = False) -> tuple[int, bytes]:
-        """Run one more child to its end; return its exit code and, with ``keep_output``, its standard output.
+    def run_step(self, command: Sequence[str], *, keep_output: bool = False) -> tuple[int, bytes]:
+        """Run one more child to its end; return its exit code and, with ``keep_output``, what it wrote to stdout.
 
-        ``stop`` ends it as it ends the others.
+        It is brief, so the order to stop lets it finish; the second one ends it.
         """
-        child = self._children[name] = subprocess.Popen(
+        self._step = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE if keep_output else None,
             preexec_fn=_be_a_step,
             env=self._variables,
         )
-        if self.stopping:
-            # As in _start.
-            child.terminate()
-        output, _errors = child.communicate()
-        del self._children[name]
-        return child.returncode, output or b""
+        output, _errors = self._step.communicate()
+        return self._step.returncode, output or b""
 
     def ended(self) -> str | None:
         """Return the name of a child that has ended, or ``None`` while all of them run."""
@@ -123,8 +120,9 @@ class ProcessGroup:
     def stop(self) -> None:
         """Send SIGTERM to every child, or SIGKILL on a second call."""
         number = signal.SIGKILL if self.stopping else signal.SIGTERM
+        steps = [self._step] if self._step is not None and self.stopping else []
         self.stopping = True
-        for child in self._children.values():
+        for child in (*self._children.values(), *steps):
             if child.poll() is None:
                 child.send_signal(number)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 from pathlib import Path
+from types import FrameType
 
 import pytest
 
@@ -46,6 +47,40 @@ def test_an_order_that_comes_while_a_child_is_being_started_reaches_it(tmp_path:
     group.end()
 
     assert group.exit_code("one") == -signal.SIGTERM
+
+
+# Asks for the order to stop, waits for it, and finishes.
+STEP = """
+import os, pathlib, signal, sys, time
+os.kill(os.getppid(), signal.SIGUSR1)
+marker = pathlib.Path(sys.argv[1])
+while not marker.exists():
+    time.sleep(0.01)
+print("finished")
+"""
+
+
+def run_step(group: ProcessGroup, marker: Path, orders: int) -> tuple[int, bytes]:
+    """Run ``STEP`` and give that many orders to stop in the middle of it."""
+
+    def on_signal(_number: int, _frame: FrameType | None) -> None:
+        for _ in range(orders):
+            group.stop()
+        marker.touch()
+
+    previous = signal.signal(signal.SIGUSR1, on_signal)
+    try:
+        return group.run_step([sys.executable, "-c", STEP, str(marker)], keep_output=True)
+    finally:
+        signal.signal(signal.SIGUSR1, previous)
+
+
+def test_a_step_finishes_when_the_order_to_stop_comes_and_is_ended_by_the_second(tmp_path: Path) -> None:
+    group = ProcessGroup({}, {})
+    assert run_step(group, tmp_path / "one", orders=0) == (0, b"finished\n")
+    assert run_step(group, tmp_path / "two", orders=1) == (0, b"finished\n")
+    assert group.stopping
+    assert run_step(ProcessGroup({}, {}), tmp_path / "three", orders=2)[0] == -signal.SIGKILL
 
 
 def test_a_child_that_dies_too_often_is_given_up_with_the_true_number(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -82,8 +82,10 @@ class Command(BaseCommand):
     def _migrate(self, group: ProcessGroup) -> None:
         for alias in databases_in_use():
             command = _manage("migrate", "--skip-checks", "--no-input", "--verbosity", "0", "--database", alias)
-            code, _output = group.run_step("migrate", command)
-            if code and not group.stopping:
+            code, _output = group.run_step(command)
+            if group.stopping:
+                return
+            if code:
                 raise CommandError(
                     f"Nothing was started: the tables of the database {alias!r} could not be made; see the message "
                     "above."
@@ -96,7 +98,7 @@ class Command(BaseCommand):
 
     def _first_admin(self, group: ProcessGroup) -> str | None:
         """Make the first admin and return the password, or ``None`` where there is an admin already."""
-        _code, printed = group.run_step("first_admin", _manage("first_admin", "--skip-checks"), keep_output=True)
+        _code, printed = group.run_step(_manage("first_admin", "--skip-checks"), keep_output=True)
         return str(json.loads(printed)["password"]) if printed else None
 
     def _wait_until_healthy(self, group: ProcessGroup, probe: HealthProbe) -> None:
@@ -142,7 +144,7 @@ class Command(BaseCommand):
         marker = Path(settings.DATA_DIR) / "demo-loaded"
         if marker.exists():
             return
-        code, _output = group.run_step("load_demo", _manage("load_demo", "--skip-checks"))
+        code, _output = group.run_step(_manage("load_demo", "--skip-checks"))
         if code == 0:
             marker.touch()
         elif not group.stopping:
