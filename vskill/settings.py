@@ -85,6 +85,7 @@ MIDDLEWARE = [
     "vskill.middleware.WorkerEnvMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
+    "vskill.slashes.redirect_without_slash",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",

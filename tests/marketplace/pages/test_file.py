@@ -81,10 +81,17 @@ def test_a_file_of_any_name_opens_by_the_link_that_the_skill_shows(env: WorkerEn
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("path", ["nothing.md", "../SKILL.md", "/etc/passwd", "%2e%2e/%2e%2e/etc/passwd", "SKILL.md/"])
+@pytest.mark.parametrize("path", ["nothing.md", "../SKILL.md", "/etc/passwd", "%2e%2e/%2e%2e/etc/passwd"])
 async def test_a_path_that_the_manifest_does_not_list_is_not_found(env: WorkerEnv, path: str) -> None:
     await put(env)
     await page(path, 404)
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_a_path_with_a_slash_too_many_leads_to_the_file(env: WorkerEnv) -> None:
+    await put(env)
+    response = await AsyncClient().get("/skills/release-notes/files/SKILL.md/")
+    assert (response.status_code, response["Location"]) == (301, "/skills/release-notes/files/SKILL.md")
 
 
 @pytest.mark.parametrize(
