@@ -123,6 +123,7 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
 X_FRAME_OPTIONS = "DENY"
+CSRF_FAILURE_VIEW = "vskill.forged_forms.csrf_failure"
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = VSKILL_PUBLIC_URL.startswith("https://")
 SECURE_REFERRER_POLICY = "same-origin"
