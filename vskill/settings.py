@@ -75,6 +75,7 @@ INSTALLED_APPS = [
     "django.contrib.contenttypes",
     "django.contrib.sessions",
     "django.contrib.messages",
+    "servestatic",
     "django.contrib.staticfiles",
 ]
 MIDDLEWARE = [
@@ -84,8 +85,8 @@ MIDDLEWARE = [
     "vskill.middleware.DatabaseUnavailableMiddleware",
     "vskill.middleware.WorkerEnvMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
-    "django.middleware.common.CommonMiddleware",
     "vskill.slashes.redirect_without_slash",
+    "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
@@ -122,8 +123,8 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
-X_FRAME_OPTIONS = "DENY"
 CSRF_FAILURE_VIEW = "vskill.forged_forms.csrf_failure"
+X_FRAME_OPTIONS = "DENY"
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = VSKILL_PUBLIC_URL.startswith("https://")
 SECURE_REFERRER_POLICY = "same-origin"
