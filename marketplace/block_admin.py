@@ -14,7 +14,8 @@ from django.urls import URLPattern, path, reverse
 
 from marketplace.models import BlockEntry
 from marketplace.skills.blocklist import PREFIX, Block, BlockKind, InvalidBlock, add_block, block_of, remove_block
-from vskill.entry_admin import KVEntryAdmin
+from marketplace.skills.publishers import full_address
+from vskill.kv.admin import KVEntryAdmin
 from vskill.kv.codec import decode
 from vskill.read_only_admin import prefix_range
 from vskill.worker_context import require_worker_env
@@ -26,7 +27,10 @@ class BlockForm(forms.Form):
     """The form that adds an entry."""
 
     kind = forms.ChoiceField(choices=[(str(kind), str(kind)) for kind in BlockKind])
-    value = forms.CharField(max_length=1024, help_text="a repository's address, host/owner, or a content hash")
+    value = forms.CharField(
+        max_length=1024,
+        help_text="a repository's address or owner/name on GitHub, host/owner, or a content hash",
+    )
     reason = forms.CharField(max_length=1000, widget=forms.Textarea(attrs={"rows": 3}))
 
 
@@ -77,6 +81,7 @@ class BlockAdmin(KVEntryAdmin):
         form = BlockForm(request.POST or None)
         if form.is_valid():
             kind, value, reason = (form.cleaned_data[name] for name in ("kind", "value", "reason"))
+            value = full_address(value) if kind == BlockKind.REPO else value
             try:
                 block = add_block(require_worker_env(), BlockKind(kind), value, actor=_actor(request), reason=reason)
             except InvalidBlock as error:

@@ -11,6 +11,8 @@ from urllib.parse import unquote, urlsplit
 # Hosts that ignore case in names of owners and repositories; elsewhere, names that differ in case may be two owners.
 _CASE_INSENSITIVE_HOSTS: Final = frozenset({"github.com", "gitlab.com", "bitbucket.org", "codeberg.org"})
 _LOCAL_HOST: Final = "local"
+_ON_GITHUB: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})/[A-Za-z0-9._-]{1,100}")
+_HOST_AND_PATH: Final = re.compile(r"[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+(?::\d+)?/\S+/\S+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,13 @@ def publisher_of(repo_url: str) -> Publisher:
     bare = "~".join(re.sub(r"[^a-z0-9._-]+", "-", segment).strip(".-") or "-" for segment in owners)
     handle = bare if host == "github.com" else f"{bare}.{host.replace(':', '-')}"
     return Publisher(f"{host}/{owner}", handle[:200], owner, repository)
+
+
+def full_address(text: str) -> str:
+    """Return the URL that ``owner/repository`` (on GitHub) or ``host/owner/repository`` is short for, or ``text``."""
+    if _ON_GITHUB.fullmatch(text):
+        return f"https://github.com/{text}"
+    return f"https://{text}" if _HOST_AND_PATH.fullmatch(text) else text
 
 
 def normalised_repository(repo_url: str) -> str:

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
+from marketplace.skills.publishers import full_address
 from submissions.source.errors import InvalidRepositoryURL
 from submissions.source.hosts import normalise_host, refuse_private_name
 
 MAX_URL_LENGTH = 1024
 MAX_SEGMENTS = 20
-_SHORTHAND = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})/[A-Za-z0-9._-]{1,100}")
-_HOST_AND_PATH = re.compile(r"[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+(?::\d+)?/\S+/\S+")
 _SCP_LIKE = re.compile(r"(?:[^\s/@]+@)?(?P<host>[A-Za-z0-9.-]+\.[A-Za-z]+):(?P<path>[^\s/:][^\s:]*)")
 _SCHEME = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://?")
 _REF = re.compile(r"(?!-)[A-Za-z0-9._/+@#=-]{1,250}")
@@ -76,10 +75,7 @@ def normalise_repository_url(text: str, policy: SourcePolicy) -> RepositoryURL:
         raise InvalidRepositoryURL(f"Git transport helpers (such as ext::) are never run. {_EXAMPLE}")
     if any(character.isspace() for character in text) or "\\" in text:
         raise InvalidRepositoryURL(f"That is not a repository address: it has spaces or backslashes. {_EXAMPLE}")
-    if _SHORTHAND.fullmatch(text):
-        text = f"https://github.com/{text}"
-    elif _HOST_AND_PATH.fullmatch(text):
-        text = f"https://{text}"
+    text = full_address(text)
     scheme = _scheme_of(text)
     return _local_repository(text, policy) if scheme == "file" else _remote_repository(text, policy)
 

@@ -11,6 +11,7 @@ from asgiref.sync import sync_to_async
 from django.core.management.base import CommandError, CommandParser
 
 from marketplace.skills.blocklist import BlockKind, InvalidBlock, add_block, list_blocks, remove_block
+from marketplace.skills.publishers import full_address
 from vskill.environments import WorkerEnv
 from vskill.management.environment_command import EnvironmentCommand
 
@@ -27,7 +28,10 @@ class Command(EnvironmentCommand):
         for action in ("add", "remove"):
             changing = actions.add_parser(action)
             changing.add_argument("kind", choices=[str(kind) for kind in BlockKind])
-            changing.add_argument("value", help="a repository's address, host/owner, or a content hash")
+            changing.add_argument(
+                "value",
+                help="a repository's address or owner/name on GitHub, host/owner, or a content hash",
+            )
             changing.add_argument("--reason", required=action == "add", default="", help="why; submitters are shown it")
             changing.add_argument("--actor", default="operator", help="who decided it")
         listing = actions.add_parser("list")
@@ -45,7 +49,9 @@ class Command(EnvironmentCommand):
             for block in list_blocks(env):
                 self.stdout.write(json.dumps(asdict(block)) if options["json"] else str(block))
             return
-        kind, value = BlockKind(options["kind"]), options["value"]
+        kind, value = BlockKind(options["kind"]), options["value"].strip()
+        if kind is BlockKind.REPO:
+            value = full_address(value)
         if options["action"] == "add":
             self.stdout.write(str(add_block(env, kind, value, actor=options["actor"], reason=options["reason"])))
         elif remove_block(env, kind, value, actor=options["actor"], reason=options["reason"]):

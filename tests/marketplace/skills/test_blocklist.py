@@ -96,6 +96,14 @@ def run(*arguments: str) -> str:
     return out.getvalue()
 
 
+@pytest.mark.parametrize("short", ["acme/skills", "Acme/Skills.git", "github.com/acme/skills"])
+def test_the_command_takes_a_repository_as_submit_takes_it(env: WorkerEnv, short: str) -> None:
+    assert run("add", "repo", short, "--reason", "stolen keys") == f"repo {REPOSITORY} is blocked (stolen keys)\n"
+    assert is_blocked(env, REPOSITORY) is not None
+    run("remove", "repo", short)
+    assert is_blocked(env, REPOSITORY) is None
+
+
 def test_the_command_keeps_the_list(env: WorkerEnv) -> None:
     run("add", "owner", "github.com/acme", "--reason", "stolen keys", "--actor", "ada")
     assert run("list") == "owner github.com/acme is blocked (stolen keys)\n"
