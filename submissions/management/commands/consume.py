@@ -82,7 +82,8 @@ class Command(EnvironmentCommand):
         consumer = Consumer(environments, make_handlers(), consumer_options)
         with self.connections_given_back(), StopSignals() as signals:
             async_to_sync(self._consume)(consumer, environments, signals)
-        self.stdout.write(f"consumer ended: {consumer.report}")
+        ends = str(consumer.report) if consumer.report.ends else "there was no work"
+        self.stdout.write(f"consumer ended: {ends}")
         if options["once"] and consumer.receive_errors:
             failed = "; ".join(f"{name}: {error}" for name, error in consumer.receive_errors.items())
             raise CommandError(f"No work could be taken from {failed}")

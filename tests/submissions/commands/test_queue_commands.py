@@ -142,7 +142,7 @@ class TestConsume:
         assert (ended.code, ended.out) == (0, "consumer ended: 1 parked\n")
 
     def test_once_on_an_empty_queue_ends(self, env: WorkerEnv) -> None:
-        assert run("consume", "--once", "--environment", "default").out == "consumer ended: nothing\n"
+        assert run("consume", "--once", "--environment", "default").out == "consumer ended: there was no work\n"
 
     def test_a_sign_of_life_is_gone_when_it_has_ended(self, env: WorkerEnv) -> None:
         run("consume", "--once")
