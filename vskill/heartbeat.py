@@ -7,7 +7,7 @@ import contextlib
 import logging
 import os
 import socket
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any, Final
@@ -38,17 +38,17 @@ def process_name() -> str:
 
 @asynccontextmanager
 async def heartbeat(
-    role: str, environments: Iterable[WorkerEnv], fault: Callable[[], str] = lambda: ""
+    role: str, environments: Iterable[WorkerEnv], details: Mapping[str, Any] | None = None
 ) -> AsyncIterator[None]:
-    """Write a heartbeat of this process as ``role`` in each environment every ``INTERVAL`` seconds while the body runs.
+    """Show in each environment that a process of ``role`` lives, while the body runs.
 
-    ``fault`` says why the process does no work although it is alive, and is empty while it does. The entries are
-    deleted at the end. A failed write is logged and not raised.
+    ``details`` are written with each beat, as they are then; /healthz shows them to staff and on this machine.
     """
+    told = {} if details is None else details
     served = list(environments)
     _shown.append(role)
-    await _beat(role, served, fault())
-    beating = asyncio.create_task(_beat_repeatedly(role, served, fault))
+    await _beat(role, served, told)
+    beating = asyncio.create_task(_beat_for_ever(role, served, told))
     try:
         yield
     finally:
@@ -60,17 +60,18 @@ async def heartbeat(
                 await KVNamespace(KVEntry, env).delete(_prefix(role) + process_name())
 
 
-async def _beat_repeatedly(role: str, environments: list[WorkerEnv], fault: Callable[[], str]) -> None:
+async def _beat_for_ever(role: str, environments: list[WorkerEnv], details: Mapping[str, Any]) -> None:
     while True:
         await asyncio.sleep(INTERVAL)
-        await _beat(role, environments, fault())
+        await _beat(role, environments, details)
 
 
-async def _beat(role: str, environments: list[WorkerEnv], fault: str) -> None:
-    value = {"role": role, "fault": fault[:500]}
+async def _beat(role: str, environments: list[WorkerEnv], details: Mapping[str, Any]) -> None:
     for env in environments:
         try:
-            await KVNamespace(KVEntry, env).put(_prefix(role) + process_name(), value, ttl=TTL)
+            await KVNamespace(KVEntry, env).put(
+                _prefix(role) + process_name(), {"role": role, "details": dict(details)}, ttl=TTL
+            )
         except (AnyDatabaseError, VskillError) as error:
             # The next beat tries again. A process that cannot write for longer looks dead, as it should.
             logger.warning("no sign of life could be written in %s: %s", env.name, error)
@@ -97,26 +98,19 @@ async def living(env: WorkerEnv, role: str) -> list[str]:
     return [key.removeprefix(prefix) async for key in KVNamespace(KVEntry, env).list_all(prefix)]
 
 
-async def faults(env: WorkerEnv, role: str) -> dict[str, str]:
-    """Return the processes of ``role`` that are alive, each with why it does no work, empty where it does."""
-    prefix = _prefix(role)
-    namespace = KVNamespace(KVEntry, env)
-    keys = [key async for key in namespace.list_all(prefix)]
-    outcomes = [outcome async for outcome in namespace.get_many(keys)]
-    found = {one.key.removeprefix(prefix): one.value for one in outcomes if one.found}
-    return {name: str(value.get("fault", "")) if isinstance(value, dict) else "" for name, value in found.items()}
-
-
-async def health(env: WorkerEnv, roles: Iterable[str]) -> dict[str, Any]:
-    """Return for each role ``{"alive": bool, "processes": [name, ...]}``, by the heartbeats in ``env``.
-
-    ``alive`` says that one of the processes is alive and works; those that do not work are in ``faults``, with why.
-    """
+async def health(env: WorkerEnv, roles: Iterable[str], *, details: bool = False) -> dict[str, Any]:
+    """Return, for each role, whether one of its processes lives and which; with ``details`` also what each tells."""
     parts: dict[str, Any] = {}
     for role in roles:
-        found = await faults(env, role)
-        faulty = {name: fault for name, fault in found.items() if fault}
-        parts[role] = {"alive": len(faulty) < len(found), "processes": list(found)}
-        if faulty:
-            parts[role]["faults"] = faulty
+        names = await living(env, role)
+        parts[role] = {"alive": bool(names), "processes": names}
+        told = {name: await _details(env, _prefix(role) + name) for name in names} if details else {}
+        if told := {name: one for name, one in told.items() if one}:
+            parts[role]["details"] = told
     return parts
+
+
+async def _details(env: WorkerEnv, key: str) -> dict[str, Any]:
+    value = (await KVNamespace(KVEntry, env).get(key)).value
+    found = value.get("details") if isinstance(value, dict) else None
+    return found if isinstance(found, dict) else {}

@@ -13,6 +13,7 @@ from submissions.pipeline.handlers import make_handlers
 from submissions.queue.consumer import Consumer, ConsumerOptions
 from submissions.queue.process import isolated_command, run_process
 from submissions.queue.worker_names import worker_name
+from submissions.sandbox.network import can_cut_network
 from vskill.environments import WorkerEnv
 from vskill.heartbeat import heartbeat
 from vskill.management.environment_command import EnvironmentCommand
@@ -23,6 +24,23 @@ logger = logging.getLogger(__name__)
 
 async def _run_isolated(env: WorkerEnv) -> None:
     await run_process(isolated_command(env))
+
+
+async def _engines_without_network() -> bool:
+    """Find out and log whether scanning engines are cut off from the network on this kernel."""
+    try:
+        cut = await can_cut_network()
+    except OSError as error:
+        logger.warning("whether scanning engines can be cut off from the network was not found out: %s", error)
+        return False
+    if cut:
+        logger.info("scanning engines are cut off from the network")
+    else:
+        logger.warning(
+            "scanning engines are not cut off from the network: this system permits no network namespace "
+            "(unshare --net --map-root-user true)"
+        )
+    return cut
 
 
 class Command(EnvironmentCommand):
@@ -81,15 +99,18 @@ class Command(EnvironmentCommand):
         self.refuse_unprepared(environments)
         consumer = Consumer(environments, make_handlers(), consumer_options)
         with self.connections_given_back(), StopSignals() as signals:
-            async_to_sync(self._consume)(consumer, environments, signals)
+            async_to_sync(self._consume)(consumer, environments, signals, isolated=options["isolated"])
         ends = str(consumer.report) if consumer.report.ends else "there was no work"
         self.stdout.write(f"consumer ended: {ends}")
         if options["once"] and consumer.receive_errors:
             failed = "; ".join(f"{name}: {error}" for name, error in consumer.receive_errors.items())
             raise CommandError(f"No work could be taken from {failed}")
 
-    async def _consume(self, consumer: Consumer, environments: list[WorkerEnv], signals: StopSignals) -> None:
+    async def _consume(
+        self, consumer: Consumer, environments: list[WorkerEnv], signals: StopSignals, *, isolated: bool
+    ) -> None:
         stop = signals.event()
-        async with heartbeat("consumer", environments, lambda: consumer.fault):
+        details = {} if isolated else {"enginesWithoutNetwork": await _engines_without_network()}
+        async with heartbeat("consumer", environments, details):
             logger.info("consumer of %s is ready", ", ".join(env.name for env in environments))
             await consumer.run(stop)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import subprocess
 from datetime import timedelta
 
 import pytest
@@ -143,6 +145,17 @@ class TestConsume:
 
     def test_once_on_an_empty_queue_ends(self, env: WorkerEnv) -> None:
         assert run("consume", "--once", "--environment", "default").out == "consumer ended: there was no work\n"
+
+    def test_it_says_whether_engines_are_cut_off_from_the_network(
+        self, env: WorkerEnv, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        unshare = ["unshare", "--net", "--map-root-user", "true"]
+        cut = subprocess.run(unshare, check=False, capture_output=True).returncode == 0
+        with caplog.at_level(logging.INFO):
+            run("consume", "--once")
+        [said] = [one for one in caplog.records if "network" in one.getMessage()]
+        assert said.getMessage().startswith(f"scanning engines are {'' if cut else 'not '}cut off from the network")
+        assert said.levelno == (logging.INFO if cut else logging.WARNING)
 
     def test_a_sign_of_life_is_gone_when_it_has_ended(self, env: WorkerEnv) -> None:
         run("consume", "--once")
