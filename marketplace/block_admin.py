@@ -15,7 +15,7 @@ from django.urls import URLPattern, path, reverse
 from marketplace.models import BlockEntry
 from marketplace.skills.blocklist import PREFIX, Block, BlockKind, InvalidBlock, add_block, block_of, remove_block
 from marketplace.skills.publishers import full_address
-from vskill.kv.admin import KVEntryAdmin
+from vskill.entry_admin import KVEntryAdmin
 from vskill.kv.codec import decode
 from vskill.read_only_admin import prefix_range
 from vskill.worker_context import require_worker_env

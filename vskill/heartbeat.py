@@ -7,7 +7,7 @@ import contextlib
 import logging
 import os
 import socket
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any, Final
@@ -38,17 +38,26 @@ def process_name() -> str:
 
 @asynccontextmanager
 async def heartbeat(
-    role: str, environments: Iterable[WorkerEnv], details: Mapping[str, Any] | None = None
+    role: str,
+    environments: Iterable[WorkerEnv],
+    *,
+    fault: Callable[[], str] = lambda: "",
+    details: Mapping[str, Any] | None = None,
 ) -> AsyncIterator[None]:
-    """Show in each environment that a process of ``role`` lives, while the body runs.
+    """Write a heartbeat of this process as ``role`` in each environment every ``INTERVAL`` seconds while the body runs.
 
-    ``details`` are written with each beat, as they are then; /healthz shows them to staff and on this machine.
+    ``fault`` says why the process does no work although it is alive, and is empty while it does. ``details`` are facts
+    about the machine of the process. /healthz shows both to staff and on this machine. The entries are deleted at the
+    end. A failed write is logged and not raised.
     """
-    told = {} if details is None else details
+
+    def value() -> dict[str, Any]:
+        return {"role": role, "fault": fault()[:500], "details": dict(details or {})}
+
     served = list(environments)
     _shown.append(role)
-    await _beat(role, served, told)
-    beating = asyncio.create_task(_beat_for_ever(role, served, told))
+    await _beat(role, served, value())
+    beating = asyncio.create_task(_beat_repeatedly(role, served, value))
     try:
         yield
     finally:
@@ -60,18 +69,16 @@ async def heartbeat(
                 await KVNamespace(KVEntry, env).delete(_prefix(role) + process_name())
 
 
-async def _beat_for_ever(role: str, environments: list[WorkerEnv], details: Mapping[str, Any]) -> None:
+async def _beat_repeatedly(role: str, environments: list[WorkerEnv], value: Callable[[], dict[str, Any]]) -> None:
     while True:
         await asyncio.sleep(INTERVAL)
-        await _beat(role, environments, details)
+        await _beat(role, environments, value())
 
 
-async def _beat(role: str, environments: list[WorkerEnv], details: Mapping[str, Any]) -> None:
+async def _beat(role: str, environments: list[WorkerEnv], value: dict[str, Any]) -> None:
     for env in environments:
         try:
-            await KVNamespace(KVEntry, env).put(
-                _prefix(role) + process_name(), {"role": role, "details": dict(details)}, ttl=TTL
-            )
+            await KVNamespace(KVEntry, env).put(_prefix(role) + process_name(), value, ttl=TTL)
         except (AnyDatabaseError, VskillError) as error:
             # The next beat tries again. A process that cannot write for longer looks dead, as it should.
             logger.warning("no sign of life could be written in %s: %s", env.name, error)
@@ -99,18 +106,25 @@ async def living(env: WorkerEnv, role: str) -> list[str]:
 
 
 async def health(env: WorkerEnv, roles: Iterable[str], *, details: bool = False) -> dict[str, Any]:
-    """Return, for each role, whether one of its processes lives and which; with ``details`` also what each tells."""
+    """Return for each role ``{"alive": bool, "processes": [name, ...]}``, by the heartbeats in ``env``.
+
+    ``alive`` says that one of the processes is alive and works. With ``details`` there is also what each process says
+    of its machine, and in ``faults`` why some do no work.
+    """
     parts: dict[str, Any] = {}
     for role in roles:
-        names = await living(env, role)
-        parts[role] = {"alive": bool(names), "processes": names}
-        told = {name: await _details(env, _prefix(role) + name) for name in names} if details else {}
-        if told := {name: one for name, one in told.items() if one}:
-            parts[role]["details"] = told
+        values = await _values(env, role)
+        faults = {name: value["fault"] for name, value in values.items() if value.get("fault")}
+        facts = {name: value["details"] for name, value in values.items() if value.get("details")}
+        parts[role] = {"alive": len(faults) < len(values), "processes": list(values)}
+        parts[role] |= {name: found for name, found in (("faults", faults), ("details", facts)) if found and details}
     return parts
 
 
-async def _details(env: WorkerEnv, key: str) -> dict[str, Any]:
-    value = (await KVNamespace(KVEntry, env).get(key)).value
-    found = value.get("details") if isinstance(value, dict) else None
-    return found if isinstance(found, dict) else {}
+async def _values(env: WorkerEnv, role: str) -> dict[str, dict[str, Any]]:
+    prefix = _prefix(role)
+    namespace = KVNamespace(KVEntry, env)
+    keys = [key async for key in namespace.list_all(prefix)]
+    outcomes = [outcome async for outcome in namespace.get_many(keys)]
+    found = {one.key.removeprefix(prefix): one.value for one in outcomes if one.found}
+    return {name: value if isinstance(value, dict) else {} for name, value in found.items()}

@@ -72,9 +72,9 @@ class ProcessGroup:
             self._children[name].terminate()
 
     def run_step(self, command: Sequence[str], *, keep_output: bool = False) -> tuple[int, bytes]:
-        """Run one more child to its end; return its exit code and, with ``keep_output``, what it wrote to stdout.
+        """Run one more child to its end; return its exit code and, with ``keep_output``, its standard output.
 
-        It is brief, so the order to stop lets it finish; the second one ends it.
+        A step is brief, so ``stop`` lets it finish; a second call ends it.
         """
         self._step = subprocess.Popen(
             command,

@@ -17,9 +17,9 @@ ROLES = ("consumer", "scheduler")
 
 @require_safe
 async def healthz(request: HttpRequest) -> JsonResponse:
-    """Answer 200 while web, database, consumer and scheduler live, 503 with the names of those that do not.
+    """Answer 200 while web, database, consumer and scheduler are alive, else 503 with the names of the dead ones.
 
-    What the processes tell about their machines is for staff, and for requests from this machine.
+    What the processes say of their machines is for staff, and for requests from this machine.
     """
     env = require_worker_env()
     parts = {"web": {"alive": True}, **await health(env, ROLES, details=await _may_see_details(request))}

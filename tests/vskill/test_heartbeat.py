@@ -39,7 +39,7 @@ async def test_what_a_process_tells_about_itself_is_for_this_machine_and_for_sta
     staff = await get_user_model()._default_manager.acreate(username="ada", is_staff=True)
     client = AsyncClient()
     await client.aforce_login(staff)
-    async with heartbeat("consumer", [env], details), heartbeat("scheduler", [env]):
+    async with heartbeat("consumer", [env], details=details), heartbeat("scheduler", [env]):
         assert (await parts())["consumer"]["details"] == {process_name(): details}
         assert "details" not in (await parts())["scheduler"]
         assert "details" not in (await parts(**elsewhere))["consumer"]
@@ -77,8 +77,9 @@ async def test_a_connection_that_breaks_does_not_end_the_beat(env: WorkerEnv, mo
 
 
 async def test_a_process_that_does_no_work_says_why_and_counts_as_dead_until_another_works(env: WorkerEnv) -> None:
-    async with heartbeat("consumer", [env], lambda: "No space left on device"):
-        parts = await health(env, ["consumer"])
+    async with heartbeat("consumer", [env], fault=lambda: "No space left on device"):
+        assert (await health(env, ["consumer"]))["consumer"] == {"alive": False, "processes": [process_name()]}
+        parts = await health(env, ["consumer"], details=True)
         assert parts["consumer"] == {
             "alive": False,
             "processes": [process_name()],

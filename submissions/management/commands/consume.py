@@ -111,6 +111,6 @@ class Command(EnvironmentCommand):
     ) -> None:
         stop = signals.event()
         details = {} if isolated else {"enginesWithoutNetwork": await _engines_without_network()}
-        async with heartbeat("consumer", environments, details):
+        async with heartbeat("consumer", environments, fault=lambda: consumer.fault, details=details):
             logger.info("consumer of %s is ready", ", ".join(env.name for env in environments))
             await consumer.run(stop)

@@ -35,8 +35,11 @@ class Command(EnvironmentCommand):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Verify each environment and exit with the gravest code."""
+        environments = self.selected_environments(options)
+        # Else each table that is not there would be reported as one that cannot be read.
+        self.refuse_unprepared(environments)
         with self.connections_given_back():
-            reports: list[StoreReport] = [self.run_in(env, options) for env in self.selected_environments(options)]
+            reports: list[StoreReport] = [self.run_in(env, options) for env in environments]
         if any(report.left for report in reports):
             sys.exit(LEFT)
 
