@@ -54,8 +54,7 @@ Times = list[float]
 
 def range_select() -> int:
     """Read and parse all entries by one range select, as plainly as it can be written; return how many."""
-    wording = statements(SubmissionEntry, connection.vendor)
-    columns = wording.read_keys.split(" FROM ")[0].removeprefix("SELECT ")
+    columns = statements(SubmissionEntry, connection.vendor).read_keys.split(" FROM ")[0].removeprefix("SELECT ")
     sql = (
         f"SELECT {columns} FROM {SubmissionEntry._meta.db_table} "  # noqa: S608 - our own names
         "WHERE namespace = %(namespace)s AND key >= %(first)s AND key < %(end)s ORDER BY key"

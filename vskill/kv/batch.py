@@ -38,7 +38,7 @@ def update_many(
     changes: Sequence[Change],
     beside: NewRows | None = None,
 ) -> list[bool]:
-    """Write each change whose entry is at the expected version, and return for each whether it was written.
+    """Write those of ``changes`` whose entry is at the expected version, and return for each whether it was written.
 
     ``model``, ``alias`` and ``namespace`` are those of ``writer.put``. The entries written have no metadata and no
     expiry afterwards. ``beside`` holds one row for each change, which is inserted only if the change is written. All of
@@ -47,19 +47,19 @@ def update_many(
     """
     if not changes:
         return []
-    wording = statements(model, connections[alias].vendor)
+    sql = statements(model, connections[alias].vendor)
     written = []
     for change in changes:
         text = encode(change.value)
         written.append((check_key(change.key), change.expect_version, text, projection(model, text)))
     columns = _changed_columns(model, changes, [projected for *_, projected in written])
     keys, versions, values, projections = zip(*written, strict=True)
-    by_column = [_prepared(wording, alias, column, [one[column] for one in projections]) for column in columns]
+    by_column = [_prepared(sql, alias, column, [one[column] for one in projections]) for column in columns]
     rows = list(zip(keys, versions, values, *by_column, strict=True))
-    update = _Update(wording, alias, namespace, columns)
+    update = _Update(sql, alias, namespace, columns)
     if beside is None:
         updated = update.run(rows)
-    elif wording.vendor == "postgresql":
+    elif sql.vendor == "postgresql":
         updated = update.run_with(rows, beside)
     else:
         with transaction.atomic(using=alias):
@@ -74,25 +74,25 @@ def update_many(
 class _Update:
     """The statement that writes values and projected ``columns``; a row is key, version, value and those columns."""
 
-    wording: Statements
+    sql: Statements
     alias: str
     namespace: str
     columns: tuple[str, ...]
 
     @property
     def _types(self) -> tuple[str, ...]:
-        return column_types(self.wording.model, ("key", "version", "value", *self.columns), self.alias)
+        return column_types(self.sql.model, ("key", "version", "value", *self.columns), self.alias)
 
     @property
     def _statement(self) -> str:
-        now = self.wording.now
+        now = self.sql.now
         changed = ['"value" = v.column3', "\"metadata\" = '{}'", '"expires_at" = NULL', f'"updated_at" = {now}']
         changed += [f'"{column}" = v.column{position}' for position, column in enumerate(self.columns, start=4)]
-        same_key = same_as_first(self.wording.vendor, '"key"')
+        same_key = same_as_first(self.sql.vendor, '"key"')
         return (
-            f'UPDATE "{self.wording.model._meta.db_table}" SET {", ".join(changed)}, "version" = "version" + 1 '  # noqa: S608 - names of our own models, no input
+            f'UPDATE "{self.sql.model._meta.db_table}" SET {", ".join(changed)}, "version" = "version" + 1 '  # noqa: S608 - names of our own models, no input
             f'FROM v WHERE "namespace" = %(namespace)s AND {same_key} AND "version" = v.column2 '
-            f'AND {self.wording.live} RETURNING "key"'
+            f'AND {self.sql.live} RETURNING "key"'
         )
 
     def run(self, rows: Sequence[Sequence[Any]]) -> set[str]:
@@ -116,23 +116,23 @@ class _Update:
         )
 
     def _execute(self, types: Sequence[str], rows: Sequence[Sequence[Any]], statement: str) -> set[str]:
-        given, parameters = with_rows(self.wording.vendor, types, rows)
+        given, parameters = with_rows(self.sql.vendor, types, rows)
         with connections[self.alias].cursor() as cursor:
             cursor.execute(f"{given}{statement}", {**parameters, "namespace": self.namespace})
             return {key for (key,) in cursor.fetchall()}
 
 
-def _prepared(wording: Statements, alias: str, column: str, values: Sequence[Any]) -> Sequence[Any]:
+def _prepared(sql: Statements, alias: str, column: str, values: Sequence[Any]) -> Sequence[Any]:
     """Return the values of one column as the driver takes them."""
-    field = wording.model._meta.get_field(column)
+    field = sql.model._meta.get_field(column)
     if isinstance(field, models.CharField):
         # Every driver takes a text as it is, and asking the field for each would take longer than all the rest.
         return values
     if isinstance(field, models.DateTimeField):
         # Entries written together often have the same time.
-        prepared = {value: wording.column(column, value, alias) for value in set(values)}
+        prepared = {value: sql.column(column, value, alias) for value in set(values)}
         return [prepared[value] for value in values]
-    return [wording.column(column, value, alias) for value in values]
+    return [sql.column(column, value, alias) for value in values]
 
 
 def _changed_columns(

@@ -84,8 +84,8 @@ class MemoryNamespace:
     ) -> int:
         """Write one entry and return its new version.
 
-        ``value``, ``metadata``, ``expires_at``, ``ttl`` and ``expect_version`` are those of ``Namespace.put``, and so
-        are the errors.
+        ``value``, ``metadata``, ``expires_at``, ``ttl``, ``expect_version`` and the errors are those of
+        ``Namespace.put``; ``ttl`` counts from the time of ``clock``.
         """
         check_key(key)
         check_expiry(expires_at, ttl)

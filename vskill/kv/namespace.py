@@ -157,8 +157,8 @@ class KVNamespace:
     ) -> int:
         """Write one entry on a writer thread and return its new version.
 
-        ``value``, ``metadata``, ``expires_at``, ``ttl`` and ``expect_version`` are those of ``put_sync``, and so are
-        the errors. Raises ``EnvClosed`` in work that outlived its scope.
+        ``value``, ``metadata``, ``expires_at``, ``ttl``, ``expect_version`` and the errors are those of ``put_sync``,
+        whose transaction it does not share. Raises ``EnvClosed`` in work that outlived its scope.
         """
         return await writers.run(
             self.put_sync, key, value, metadata=metadata, expires_at=expires_at, ttl=ttl, expect_version=expect_version

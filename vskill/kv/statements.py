@@ -129,9 +129,9 @@ class Statements:
         """Return the SQL of the current time."""
         return _NOW[self.vendor]
 
-    def expiry_after(self, ttl: timedelta) -> tuple[str, Any]:
-        """Return the SQL of the current time plus ``ttl``, and the value of its parameter ``ttl``."""
-        return _NOW_PLUS[self.vendor], f"{ttl.total_seconds():+f} seconds" if self.vendor == "sqlite" else ttl
+    def expiry_after(self, ttl: timedelta) -> tuple[str, dict[str, Any]]:
+        """Return the SQL of the current time plus ``ttl``, and its named parameter."""
+        return _NOW_PLUS[self.vendor], {"ttl": f"{ttl.total_seconds():+f} seconds" if self.vendor == "sqlite" else ttl}
 
     def column(self, name: str, value: Any, alias: str) -> Any:
         """Return ``value`` as the driver of the database ``alias`` takes it for the column ``name``."""

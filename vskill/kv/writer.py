@@ -53,14 +53,13 @@ def projection(model: type[AbstractKVEntry], text: str) -> dict[str, Any]:
 
 
 def _expiry(
-    wording: Statements, alias: str, expires_at: datetime | None, ttl: timedelta | None
+    sql: Statements, alias: str, expires_at: datetime | None, ttl: timedelta | None
 ) -> tuple[str, dict[str, Any]]:
     """Return the SQL of the time of expiry, and its named parameter."""
     check_expiry(expires_at, ttl)
     if ttl is not None:
-        sql, value = wording.expiry_after(ttl)
-        return sql, {"ttl": value}
-    return "%(expires_at)s", {"expires_at": wording.column("expires_at", expires_at, alias)}
+        return sql.expiry_after(ttl)
+    return "%(expires_at)s", {"expires_at": sql.column("expires_at", expires_at, alias)}
 
 
 def _named(columns: Iterable[str]) -> dict[str, str]:
@@ -92,24 +91,24 @@ def put(
     if metadata is not None and not isinstance(metadata, Mapping):
         raise InvalidValue("Metadata is an object of names and values.")
     connection = connections[alias]
-    wording = statements(model, connection.vendor)
+    sql = statements(model, connection.vendor)
     text = encode(value)
     projected = projection(model, text)
-    expiry, expires = _expiry(wording, alias, expires_at, ttl)
-    given = {column: wording.column(column, projected[column], alias) for column in projected}
+    expiry, expires = _expiry(sql, alias, expires_at, ttl)
+    given = {column: sql.column(column, projected[column], alias) for column in projected}
     given |= {"value": text, "metadata": encode(dict(metadata or {}))}
-    changed = {**_named(given), "expires_at": expiry, "updated_at": wording.now}
+    changed = {**_named(given), "expires_at": expiry, "updated_at": sql.now}
     parameters = {**given, **expires, "namespace": namespace, "key": key}
     if expect_version:
         with _savepoint(alias), connection.cursor() as cursor:
-            cursor.execute(wording.update(changed), {**parameters, "expect_version": expect_version})
+            cursor.execute(sql.update(changed), {**parameters, "expect_version": expect_version})
             if cursor.rowcount != 1:
                 raise _conflict(key, expect_version)
         return expect_version + 1
-    first = {column: wording.column(column, default, alias) for column, default in wording.defaults.items()}
+    first = {column: sql.column(column, default, alias) for column, default in sql.defaults.items()}
     first["version"] = 1
-    inserted = {**changed, **_named(["namespace", "key", *first]), "created_at": wording.now}
-    statement = wording.upsert(inserted, list(changed), only_expired=expect_version == 0)
+    inserted = {**changed, **_named(["namespace", "key", *first]), "created_at": sql.now}
+    statement = sql.upsert(inserted, list(changed), only_expired=expect_version == 0)
     with _savepoint(alias), connection.cursor() as cursor:
         cursor.execute(statement, {**parameters, **first})
         written = cursor.fetchall()
@@ -151,6 +150,9 @@ def delete(
 
 
 def purge_expired(model: type[AbstractKVEntry], alias: str, namespace: str, *, limit: int = 1000) -> int:
-    """Delete at most ``limit`` expired entries of ``namespace`` and return their number; 0 when none is left."""
+    """Delete at most ``limit`` expired entries and return their number; 0 when none is left.
+
+    ``model``, ``alias`` and ``namespace`` are those of ``put``.
+    """
     expired = model.objects.using(alias).filter(namespace=namespace, expires_at__lte=Now())
     return _delete_locked(model, alias, expired.order_by("expires_at")[:limit])

@@ -3,7 +3,7 @@
 
 (function () {
   function armCopyButtons(root) {
-    if (!navigator.clipboard) return; // Plain http on another host than loopback has none: the buttons stay hidden.
+    if (!navigator.clipboard) return; // Absent on plain http unless the host is loopback; the buttons then stay hidden.
     root.querySelectorAll("button[data-copy]").forEach(function (button) {
       button.hidden = false;
     });
@@ -20,7 +20,7 @@
       label.textContent = "Copied";
       button.classList.add("copy-done");
     } catch {
-      // The browser refused: select the text, so that the usual key copies it.
+      // The browser refused; select the text, so that the user can copy it by keyboard.
       window.getSelection().selectAllChildren(source);
       label.textContent = "Press Ctrl+C";
     }
@@ -40,7 +40,7 @@
     }
   });
 
-  // A swapped region is new to a screen reader each time; only a changed sentence is worth saying.
+  // A screen reader takes a swapped region for new each time, so a sentence is announced only when it has changed.
   let said = null;
   function announce(root) {
     const region = document.getElementById("live-status");
