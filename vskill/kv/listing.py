@@ -79,12 +79,12 @@ class _Page:
         self._after = last_key is not None
         end = prefix_end(prefix)
         self._has_end = end is not None
-        self._range = [namespace, prefix if last_key is None else last_key, *([end] if end is not None else [])]
+        self._range = {"namespace": namespace, "start": prefix if last_key is None else last_key, "end": end}
 
     def select(self, columns: str, limit: int, *, live: bool = True) -> list[tuple[Any, ...]]:
         statement = self._statements.page(columns, after=self._after, end=self._has_end, live=live)
         with self._connection.cursor() as cursor:
-            cursor.execute(statement, [*self._range, limit])
+            cursor.execute(statement, {**self._range, "limit": limit})
             rows: list[tuple[Any, ...]] = cursor.fetchall()
             return rows
 

@@ -83,15 +83,15 @@ class Statements:
     def page(self, columns: str, *, after: bool, end: bool, live: bool = True) -> str:
         """Select ``columns`` of entries in the order of their keys; only of those that have not expired if ``live``.
 
-        Positional parameters: the namespace, the key to start at, or to start after if ``after``, the key to end before
-        if ``end``, and the limit.
+        Parameters: ``namespace``; ``start``, the key to start at, or to start after if ``after``; ``end``, the key to
+        end before, if ``end``; and ``limit``.
         """
-        start = '"key" > %s' if after else '"key" >= %s'
-        until = ' AND "key" < %s' if end else ""
+        start = '"key" > %(start)s' if after else '"key" >= %(start)s'
+        until = ' AND "key" < %(end)s' if end else ""
         alive = f" AND {self.live}" if live else ""
         return (
-            f'SELECT {columns} FROM {self._table} WHERE "namespace" = %s AND {start}{until}{alive} '  # noqa: S608 - as above
-            'ORDER BY "key" LIMIT %s'
+            f'SELECT {columns} FROM {self._table} WHERE "namespace" = %(namespace)s '  # noqa: S608 - as above
+            f'AND {start}{until}{alive} ORDER BY "key" LIMIT %(limit)s'
         )
 
     def update(self, changed: Mapping[str, str]) -> str:
