@@ -1,7 +1,7 @@
-"""Measure the KV layer on the database of ``DATABASE_URL``; ``tests.bench`` starts this in a process of its own.
+"""Measure the KV layer on the database of ``DATABASE_URL``; ``tests.bench`` runs this in a separate process.
 
-Each figure is a ratio of two times of this run. They are taken in turn, round by round, and the median of the rounds'
-ratios counts: a machine that is slow for a while is slow for both.
+Most figures are ratios of two times of this run. The two are measured in turns, and the figure is the median of the
+ratios of all rounds, so that a machine that is slow for a while is slow for both.
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ from vskill.kv.threads import readers
 
 WINDOW = 2000
 DELAY = 0.005
-# aget is so slow that a part of the keys must do; its time is linear in their number.
+# aget is so slow that only a sample of the keys is read; its time is linear in their number.
 AGET_SAMPLE = 2000
 MEGABYTE = 1024 * 1024
 MANY = 100_000
 
 Times = list[float]
-"""Seconds, one a round."""
+"""Seconds, one item for each round."""
 
 
 def range_select() -> int:
-    """Read and parse all entries by one range select, as plainly as it can be written; return how many."""
+    """Read and decode all entries by one range select, written as simply as possible, and return their number."""
     columns = statements(SubmissionEntry, connection.vendor).read_keys.split(" FROM ")[0].removeprefix("SELECT ")
     sql = (
         f"SELECT {columns} FROM {SubmissionEntry._meta.db_table} "  # noqa: S608 - our own names
@@ -68,7 +68,7 @@ def range_select() -> int:
 
 
 async def get_by_callers(namespace: KVNamespace, keys: Sequence[str]) -> int:
-    """Read each key by a ``get()`` of its own, from as many callers at once as the window is wide."""
+    """Read each key by its own ``get()``, from ``WINDOW`` concurrent callers, and return how many were found."""
     upcoming = iter(keys)
 
     async def caller() -> int:
@@ -81,7 +81,7 @@ async def get_by_callers(namespace: KVNamespace, keys: Sequence[str]) -> int:
 
 
 async def get_many(namespace: KVNamespace, keys: Sequence[str]) -> int:
-    """Read all keys as a stream."""
+    """Read all keys by one ``get_many()`` and return how many were found."""
     found = 0
     async for outcome in namespace.get_many(keys, window=WINDOW):
         found += outcome.found
@@ -89,7 +89,7 @@ async def get_many(namespace: KVNamespace, keys: Sequence[str]) -> int:
 
 
 def chunks_one_by_one(keys: Sequence[str]) -> int:
-    """Read the chunks that ``get_many`` would read, one after another on one connection of one thread."""
+    """Read the chunks of ``get_many`` one after another, on one connection, and return how many keys were found."""
     found = 0
     for start in range(0, len(keys), CHUNK_SIZE):
         outcomes = read_chunk(SubmissionEntry, "default", "default", keys[start : start + CHUNK_SIZE])
@@ -98,7 +98,7 @@ def chunks_one_by_one(keys: Sequence[str]) -> int:
 
 
 async def gathered_aget(keys: Sequence[str]) -> int:
-    """Read each key by the ORM's own asynchronous way."""
+    """Read each key by the ORM's own ``aget`` and return their number."""
     rows = SubmissionEntry.objects
 
     async def one(key: str) -> Any:
@@ -109,7 +109,7 @@ async def gathered_aget(keys: Sequence[str]) -> int:
 
 @contextmanager
 def slow_selects() -> Iterator[None]:
-    """Add five milliseconds to each select of the reader threads, within the database layer."""
+    """Delay each select of the reader threads by five milliseconds, inside the database layer."""
 
     def delayed(execute: Execute, sql: str, params: Any, many: bool, context: dict[str, Any]) -> Any:
         if sql.startswith("SELECT"):
@@ -121,7 +121,7 @@ def slow_selects() -> Iterator[None]:
 
 
 def ratio(times: Times, others: Times) -> float:
-    """Return how many times as long the one took as the other, round by round, at the median."""
+    """Return how many times as long ``times`` are as ``others``: the median of the ratios of all rounds."""
     return median(one / other for one, other in zip(times, others, strict=True))
 
 
@@ -136,7 +136,11 @@ class Bench:
         self.namespace = KVNamespace(SubmissionEntry, self.env)
 
     def times(self, *ways: Callable[[], Awaitable[int]], expected: int | None = None, rounds: int = 0) -> list[Times]:
-        """Return the times of each way, taken in turn, after a first round that counts for nothing."""
+        """Return the times of each way, measured in turns, after a first round that is not counted.
+
+        Each way returns the number of entries that it read, which has to be ``expected``, by default all of them.
+        ``rounds`` replaces the number of rounds of this bench.
+        """
         times: list[Times] = [[] for _ in ways]
         for round_number in range((rounds or self.rounds) + 1):
             for position, way in enumerate(ways):
@@ -155,9 +159,9 @@ class Bench:
         return await readers.run(range_select)
 
     def memory(self) -> list[Row]:
-        """Measure how far memory grows while all keys are read as a stream; first, before anything else has grown."""
+        """Measure by how much memory grows while all keys are read as a stream; to be called before all others."""
         asyncio.run(get_many(self.namespace, self.keys[:WINDOW]))
-        # The kernel then counts the peak anew.
+        # This resets the peak that the kernel counts.
         Path("/proc/self/clear_refs").write_text("5")
         before = _status("VmRSS")
         asyncio.run(get_many(self.namespace, self.keys))
@@ -183,8 +187,7 @@ class Bench:
         ]
 
     def _of_many(self, name: str, value: float) -> Row:
-        """Return the row of a figure whose bar is meant for a hundred thousand entries; with fewer, starting weighs
-        more than reading."""
+        """Return the row of a ratio, without a bar below ``MANY`` entries, where the overhead dominates."""
         return at_most(self.area, name, value, 1.5) if len(self.keys) >= MANY else Row(self.area, name, value, "x")
 
     def stuck(self) -> list[Row]:
@@ -203,8 +206,7 @@ class Bench:
         ]
 
     def bulk_reads(self) -> list[Row]:
-        """Measure what the product's own long reads take with each chunk read by its keys alone, against the way that
-        is shipped."""
+        """Measure the product's own long reads, on SQLite with and without bulk reads (see ``vskill.kv.bulk_read``)."""
 
         async def scan() -> int:
             report = await get_stuck_submissions(self.env, older_than=STUCK_THRESHOLD, using="scan")
@@ -219,7 +221,7 @@ class Bench:
                 assert [damage async for damage in damaged_entries(self.env, model, counter)] == []
             return counter.read
 
-        def plainly(read: Callable[[], Awaitable[int]]) -> Callable[[], Awaitable[int]]:
+        def row_by_row(read: Callable[[], Awaitable[int]]) -> Callable[[], Awaitable[int]]:
             async def reading() -> int:
                 with patch.object(bulk_read, "MIN_CHUNK", sys.maxsize):
                     return await read()
@@ -232,13 +234,15 @@ class Bench:
             ("enumerate_published_skills", enumerate_skills, 1),
             ("verify_store's read", verify, 2),
         ):
-            shipped, plain = self.times(read, plainly(read), expected=count * len(self.keys))
+            ways = (read, row_by_row(read)) if connection.vendor == "sqlite" else (read,)
+            shipped, *slow = self.times(*ways, expected=count * len(self.keys))
             rows.append(Row(self.area, name, median(shipped) * 1000, "ms"))
-            rows.append(Row(self.area, f"{name}: plain chunks against bulk reads", ratio(plain, shipped), "x"))
+            for times in slow:
+                rows.append(Row(self.area, f"{name}: row by row against bulk reads", ratio(times, shipped), "x"))
         return rows
 
     def round_trips(self) -> list[Row]:
-        """Measure what reading chunks at once is worth when each select takes five milliseconds longer."""
+        """Measure what concurrent selects are worth when each of them takes five milliseconds longer."""
         keys = self.keys[:10_000]
         ways = (lambda: readers.run(chunks_one_by_one, keys), lambda: get_many(self.namespace, keys))
         with slow_selects():
@@ -271,7 +275,7 @@ class Bench:
         rounds = [asyncio.run(listed()) for _ in range(self.rounds * 2 + 1)][1:]
         best = [min(page) for page in zip(*rounds, strict=True)]
         tenth = max(1, len(best) // 10)
-        # The mean of a few pages at either end, each at its best: a single page takes about as long as a hiccup.
+        # The mean of the best times of several pages at either end, because one page takes no longer than a hiccup.
         first, last = sum(best[:tenth]) / tenth, sum(best[-tenth:]) / tenth
         halves = sum(best) / (2 * sum(best[: len(best) // 2]))
         return [
@@ -282,7 +286,7 @@ class Bench:
 
 
 def _status(name: str) -> int:
-    """Return a figure of this process's memory, in bytes."""
+    """Return the figure ``name`` of this process's memory, in bytes."""
     line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(name))
     return int(line.split()[1]) * 1024
 

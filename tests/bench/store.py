@@ -1,4 +1,4 @@
-"""The store that is measured: entries of one kilobyte, some of them stuck, in no order."""
+"""The store that is measured: entries of about one kilobyte, some of them stuck, stored in random order."""
 
 from __future__ import annotations
 
