@@ -27,13 +27,15 @@ from marketplace.api.shapes import (
     list_item,
     owner_shape,
     skill_shape,
+    summary_of,
     version_shape,
     vskill_version,
 )
-from marketplace.api.trust import evidence, milliseconds, moderation
+from marketplace.api.trust import dialects, evidence, milliseconds, moderation
 from marketplace.artifacts.archives import MANIFEST_NAME
 from marketplace.catalog import SORTS, SkillFilters, fetchable_versions, find_version_sync, list_skills
 from marketplace.errors import InvalidListing
+from marketplace.judgement import verdict_of
 from marketplace.models import SkillEntry, SkillVersion
 from marketplace.skills.search import search_sync
 from marketplace.skills.slugs import base_slug
@@ -67,7 +69,7 @@ def search(call: ApiCall) -> HttpResponse:
             "score": round(score, 4),
             "slug": skill.slug,
             "displayName": skill.display_name or skill.name,
-            "summary": skill.description,
+            "summary": summary_of(skill, skill.verdict),
             "version": skill.latest_version,
             "downloads": skill.downloads,
             "updatedAt": milliseconds(skill.changed_at),
@@ -147,9 +149,10 @@ def version(call: ApiCall) -> HttpResponse:
         }
         for file in found.manifest
     ]
+    said = dialects(verdict_of(found))
     security = {
-        "status": "clean",
-        "hasWarnings": bool(found.findings),
+        "status": said.security,
+        "hasWarnings": bool(found.findings) or bool(said.warning),
         "checkedAt": milliseconds(found.created_at),
         "model": None,
     }
@@ -193,7 +196,10 @@ def install(call: ApiCall) -> HttpResponse:
 def moderated(call: ApiCall) -> HttpResponse:
     """Return the findings of the latest version as evidence."""
     found = exact_version(call.env, named_skill(call), "")
-    return json_response({"moderation": {**moderation(found), "legacyReason": None, "evidence": evidence(found)}})
+    stated = moderation(found)
+    if stated is None:
+        return json_response({"moderation": None, "verdictWarning": dialects(verdict_of(found)).warning})
+    return json_response({"moderation": {**stated, "legacyReason": None, "evidence": evidence(found)}})
 
 
 @api_view(*SAFE)
@@ -207,12 +213,15 @@ def verify(call: ApiCall) -> HttpResponse:
 def _verification(call: ApiCall, skill: SkillEntry, found: SkillVersion) -> dict[str, Any]:
     base = public_base(call.request, call.env)
     tag = parameter(call, "tag") or None
-    yanked = [f"yanked: {found.yank_reason}"] if found.yanked_at is not None else []
+    verdict = verdict_of(found)
+    said = dialects(verdict)
+    reasons = [f"yanked: {found.yank_reason}"] if found.yanked_at is not None else []
+    reasons += [said.warning] if said.warning else []
     return {
         "schema": "clawhub.skill.verify.v1",
-        "ok": not yanked,
-        "decision": "fail" if yanked else "pass",
-        "reasons": yanked,
+        "ok": not reasons,
+        "decision": "fail" if reasons else "pass",
+        "reasons": reasons,
         "slug": skill.slug,
         "displayName": skill.display_name or skill.name,
         "pageUrl": f"{base}/skills/{skill.slug}",
@@ -226,7 +235,7 @@ def _verification(call: ApiCall, skill: SkillEntry, found: SkillVersion) -> dict
         "card": {"available": False},
         "artifact": {"kind": "zip", "sha256": found.zip_sha256, "size": found.zip_size},
         "provenance": {"repository": skill.repo_url, "path": skill.skill_path, "commit": found.commit_sha},
-        "security": {"status": found.verdict, "summary": found.verdict_summary, "engines": found.engines},
+        "security": {"status": verdict, "summary": found.verdict_summary, "engines": found.engines},
         "signature": {"status": "unsigned"},
     }
 

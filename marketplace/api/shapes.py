@@ -9,8 +9,9 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
-from marketplace.api.trust import certification_tier, milliseconds, trust_tier
+from marketplace.api.trust import dialects, milliseconds
 from marketplace.errors import MalformedRecord
+from marketplace.judgement import verdict_of
 from marketplace.models import SkillEntry, SkillVersion
 from marketplace.skills.publishers import publisher_of
 
@@ -23,16 +24,27 @@ def _tags(skill: SkillEntry) -> list[str]:
         return []
 
 
+def summary_of(skill: SkillEntry, verdict: str) -> str:
+    """Return the text that clawhub prints about a skill: a warning where there is one, what it does, its licence.
+
+    The client prints a licence of its own (MIT-0) for every skill, so the true one has to stand in this text.
+    """
+    licence = f"Licence: {skill.license}." if skill.license else "Its author states no licence."
+    return " ".join(part for part in (dialects(verdict).warning, skill.description.strip(), f"({licence})") if part)
+
+
 def skill_shape(skill: SkillEntry, latest: SkillVersion | None) -> dict[str, Any]:
     """Return a skill for lists and details: the fields of clawhub, then those of vskill.
 
     ``latest`` is its latest version, ``None`` where there is none or where it was not read.
     """
     repository = publisher_of(skill.repo_url).repository
+    verdict = verdict_of(latest) if latest is not None else skill.verdict
+    said = dialects(verdict, skill.visibility)
     return {
         "slug": skill.slug,
         "displayName": skill.display_name or skill.name,
-        "summary": skill.description,
+        "summary": summary_of(skill, verdict),
         "description": skill.description,
         "topics": _tags(skill),
         "tags": {"latest": skill.latest_version} if skill.latest_version else {},
@@ -41,7 +53,9 @@ def skill_shape(skill: SkillEntry, latest: SkillVersion | None) -> dict[str, Any
         "updatedAt": milliseconds(skill.changed_at),
         "metadata": None,
         "license": skill.license,
-        "verdict": skill.verdict,
+        "verdict": verdict,
+        "verdictWarning": said.warning or None,
+        "isSuspicious": said.suspicious,
         "name": f"{skill.publisher_handle}/{repository}/{skill.slug}",
         "author": skill.publisher_handle,
         "ownerSlug": skill.publisher_handle,
@@ -49,11 +63,11 @@ def skill_shape(skill: SkillEntry, latest: SkillVersion | None) -> dict[str, Any
         "skillSlug": skill.slug,
         "repoUrl": skill.repo_url,
         "currentVersion": skill.latest_version,
-        "certTier": certification_tier(skill.verdict),
-        "trustTier": trust_tier(skill.verdict, skill.visibility),
+        "certTier": said.certification_tier,
+        "trustTier": said.trust_tier,
         "vskillInstalls": skill.downloads,
         "isBlocked": False,
-        "isTainted": False,
+        "isTainted": said.tainted,
         **({"provenanceVerified": True, "commit": latest.commit_sha} if latest is not None else {}),
     }
 
@@ -80,16 +94,20 @@ def version_shape(version: SkillVersion) -> dict[str, Any]:
 
     ``license`` is null because clawhub accepts a single licence there; ``spdx`` has the real one.
     """
+    verdict = verdict_of(version)
+    said = dialects(verdict)
+    changelog = (f"Published from commit {version.commit_sha[:12]}.", said.warning)
     shape: dict[str, Any] = {
         "version": version.version,
         "createdAt": milliseconds(version.created_at),
-        "changelog": f"Published from commit {version.commit_sha[:12]}.",
+        "changelog": " ".join(part for part in changelog if part),
         "changelogSource": "auto",
         "license": None,
         "spdx": version.license,
         "contentHash": version.content_hash,
         "commit": version.commit_sha,
-        "verdict": version.verdict,
+        "verdict": verdict,
+        "verdictWarning": said.warning or None,
     }
     if version.yanked_at is not None:
         shape |= {"yanked": True, "yankReason": version.yank_reason}
@@ -98,11 +116,12 @@ def version_shape(version: SkillVersion) -> dict[str, Any]:
 
 def vskill_version(version: SkillVersion) -> dict[str, Any]:
     """Return a version in the fields that ``vskill versions`` prints; its time is an ISO text."""
+    said = dialects(verdict_of(version))
     return {
         "version": version.version,
-        "certTier": certification_tier(version.verdict),
+        "certTier": said.certification_tier,
         "createdAt": version.created_at.isoformat(),
         "contentHash": version.content_hash,
-        "diffSummary": f"commit {version.commit_sha[:12]}",
+        "diffSummary": " ".join(part for part in (f"commit {version.commit_sha[:12]}", said.warning) if part),
         "yanked": version.yanked_at is not None,
     }

@@ -2,35 +2,79 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Final
 
+from marketplace.judgement import Judgement, judge, verdict_of, warning
 from marketplace.models import SkillVersion
 from marketplace.records import Visibility
 
-# vskill's tiers run from T0 (do not install) to T4. The top two stand for more than a static scan, so none gets them.
-_TRUST_TIERS: Final = {"clear": "T2", "notes": "T1"}
 _SEVERITIES: Final = {"critical": "critical", "high": "critical", "medium": "warn"}
+# clawhub's page of a version prints only the states that it knows, and none of them means "was not scanned".
+_SECURITY: Final = {
+    Judgement.PASSED: "clean",
+    Judgement.SUSPICIOUS: "suspicious",
+    Judgement.UNSCANNED: "unscanned",
+}
 
 
-def trust_tier(verdict: str, visibility: str) -> str:
-    """Return the tier that vskill shows: T0 for a withheld skill, T1 for notes or no verdict, T2 for clear."""
-    return _TRUST_TIERS.get(verdict, "T1") if visibility == Visibility.VISIBLE else "T0"
+@dataclass(frozen=True, slots=True)
+class Dialects:
+    """What each dialect says about one published skill or version.
+
+    ``warning`` is a sentence for texts that every client prints, empty where nothing is to be said.
+
+    clawhub: ``suspicious`` makes its installer ask, or refuse without ``--force``; ``moderation`` is the verdict of its
+    moderation object, and ``None`` where there is no such object, because the client prints CLEAN for an object without
+    a verdict. ``security`` is the state of a version, and ``verified`` the answer of ``clawhub skill verify``.
+
+    vskill: ``trust_tier`` runs from T0 (not installed without ``--force``) to T4; the top two stand for more than a
+    static scan, so none gets them. ``certification_tier`` is empty or ``VERIFIED``, and ``tainted`` flags a skill.
+    """
+
+    warning: str
+    suspicious: bool
+    moderation: str | None
+    security: str
+    verified: bool
+    trust_tier: str
+    certification_tier: str
+    tainted: bool
 
 
-def certification_tier(verdict: str) -> str:
-    """Return vskill's certification tier: ``VERIFIED`` where every check that was due has run, otherwise empty."""
-    return "VERIFIED" if verdict in _TRUST_TIERS else ""
+def dialects(verdict: str, visibility: str = Visibility.VISIBLE) -> Dialects:
+    """Return what each dialect says about a skill with this ``verdict`` and ``visibility``.
+
+    It is the only place that translates a verdict. See ``verdict_of`` for the verdict of a version.
+    """
+    judgement = judge(verdict)
+    passed, suspicious = judgement is Judgement.PASSED, judgement is Judgement.SUSPICIOUS
+    shown = visibility == Visibility.VISIBLE
+    tier = "T2" if verdict == "clear" else "T1"
+    return Dialects(
+        warning=warning(verdict),
+        suspicious=suspicious,
+        moderation="clean" if passed else "suspicious" if suspicious else None,
+        security=_SECURITY[judgement],
+        verified=passed and shown,
+        trust_tier=tier if shown and not suspicious else "T0",
+        certification_tier="VERIFIED" if passed else "",
+        tainted=suspicious,
+    )
 
 
-def moderation(version: SkillVersion) -> dict[str, Any]:
-    """Return clawhub's moderation object of a published version; held and refused ones are never published."""
+def moderation(version: SkillVersion) -> dict[str, Any] | None:
+    """Return clawhub's moderation object of a published version, ``None`` where it was not scanned."""
+    said = dialects(verdict_of(version))
+    if said.moderation is None:
+        return None
     engines = ", ".join(f"{engine.get('name', '')} {engine.get('version', '')}".strip() for engine in version.engines)
     return {
-        "isSuspicious": False,
+        "isSuspicious": said.suspicious,
         "isMalwareBlocked": False,
-        "verdict": "clean",
-        "reasonCodes": sorted({str(finding.get("rule", "")) for finding in version.findings} - {""}),
-        "summary": version.verdict_summary or None,
+        "verdict": said.moderation,
+        "reasonCodes": sorted({str(finding.get("ruleId", "")) for finding in version.findings} - {""}),
+        "summary": version.verdict_summary or said.warning or None,
         "engineVersion": engines or None,
         "updatedAt": milliseconds(version.created_at),
     }
@@ -40,7 +84,7 @@ def evidence(version: SkillVersion) -> list[dict[str, Any]]:
     """Return the findings of a version in clawhub's fields, all of which are required."""
     return [
         {
-            "code": str(finding.get("rule", "")),
+            "code": str(finding.get("ruleId", "")),
             "severity": _SEVERITIES.get(str(finding.get("severity", "")).lower(), "info"),
             "file": str(finding.get("file", "") or ""),
             "line": finding["line"] if isinstance(finding.get("line"), int) else 0,

@@ -9,7 +9,7 @@ from django.http import HttpResponse
 from marketplace.api.http import SAFE, ApiCall, ApiError, api_view, json_body, json_response, parameter, requested_limit
 from marketplace.api.lookup import archive_content, exact_version, named_skill, visible_skill
 from marketplace.api.shapes import skill_shape
-from marketplace.api.trust import certification_tier
+from marketplace.api.trust import dialects
 from marketplace.artifacts.archives import read_member
 from marketplace.artifacts.diffs import FileChange, compare
 from marketplace.catalog import find_skill_sync, is_visible
@@ -55,7 +55,7 @@ def _update(env: WorkerEnv, item: dict[str, Any]) -> dict[str, Any]:
         "installed": installed,
         "latest": skill.latest_version or None,
         "updateAvailable": newer,
-        "certTier": certification_tier(skill.verdict),
+        "certTier": dialects(skill.verdict, skill.visibility).certification_tier,
     }
 
 
@@ -134,7 +134,10 @@ def blocklist_check(call: ApiCall) -> HttpResponse:
         raise ApiError(400, str(error)) from error
     if block is not None:
         return json_response({"blocked": True, "entry": {**_blocked(block), "skillName": name}, "rejected": False})
-    return json_response({"blocked": False, "rejected": False})
+    body: dict[str, Any] = {"blocked": False, "rejected": False}
+    if skill is not None and is_visible(skill) and (said := dialects(skill.verdict)).tainted:
+        body |= {"tainted": True, "taintReason": said.warning}
+    return json_response(body)
 
 
 def _entry(name: str, reason: str, discovered_at: str, **more: str) -> dict[str, Any]:

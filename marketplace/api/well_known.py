@@ -13,7 +13,9 @@ from django.urls import reverse
 
 from marketplace.api.http import SAFE, ApiCall, ApiError, api_view, json_response
 from marketplace.api.lookup import SkillWithLatest, visible_skill, with_latest_versions
+from marketplace.api.trust import dialects
 from marketplace.catalog import SkillFilters, list_skills
+from marketplace.judgement import verdict_of
 
 _SCHEMA: Final = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
 # A client downloads all of them.
@@ -37,12 +39,17 @@ def skill_index(call: ApiCall) -> HttpResponse:
 
 @api_view(*SAFE)
 def publisher_index(call: ApiCall) -> HttpResponse:
-    """Return the index of a publisher's newest skills, at most ``_MOST_OF_A_PUBLISHER``."""
+    """Return the index of a publisher's newest skills, at most ``_MOST_OF_A_PUBLISHER``.
+
+    Suspicious ones are left out: a client that is given this address installs all of them without a question. Each has
+    an index of its own, whose description warns.
+    """
     filters = SkillFilters(publisher=call.path_parameters["owner"].removeprefix("@").lower())
     page = list_skills(call.env, filters, sort="newest", limit=_MOST_OF_A_PUBLISHER)
     if not page.skills:
         raise ApiError(404, "There is no publisher of that name.")
-    return _index(with_latest_versions(call.env, page.skills))
+    offered = with_latest_versions(call.env, page.skills)
+    return _index([one for one in offered if one.latest is None or not dialects(verdict_of(one.latest)).suspicious])
 
 
 def _index(skills: list[SkillWithLatest]) -> HttpResponse:
@@ -56,10 +63,12 @@ def _entry(offered: SkillWithLatest) -> dict[str, Any] | None:
     skill, latest = offered.skill, offered.latest
     if latest is None:
         return None
+    said = dialects(verdict_of(latest))
+    description = " ".join(part for part in (said.warning, skill.description.strip()) if part)
     return {
         "name": skill.slug,
         "type": "archive",
-        "description": skill.description[:_LONGEST_DESCRIPTION] or skill.slug,
+        "description": description[:_LONGEST_DESCRIPTION] or skill.slug,
         # The exact version, because the digest must still match after the next publication.
         "url": reverse("marketplace:archive", args=[skill.slug, f"{latest.version}.tar.gz"]),
         "digest": f"sha256:{latest.tar_sha256}",

@@ -10,6 +10,7 @@ from django.utils import timezone
 from marketplace.addresses import publisher_href, skill_href
 from marketplace.catalog import SkillFilters, SkillPage, facet_counts, fetchable_versions, list_skills, listed_skills
 from marketplace.errors import MalformedRecord
+from marketplace.judgement import Judgement, judge
 from marketplace.models import SkillEntry, SkillVersion
 from marketplace.pages.list_query import FACETS, ListQuery
 from marketplace.pages.wording import capability_words, published_words
@@ -22,7 +23,8 @@ NEWEST: Final = 6
 def capabilities_of(row: SkillEntry) -> tuple[str, ...] | None:
     """Return the capabilities of a skill, or ``None`` (shown as not recorded) where its value is damaged."""
     try:
-        return row.capabilities
+        # Without a scan, an empty list only means that nobody looked.
+        return row.capabilities or (None if judge(row.verdict) is Judgement.UNSCANNED else ())
     except (MalformedRecord, ValueError):
         # The columns are still right, verify_store reports the value, and one bad row must not break a list.
         return None

@@ -13,6 +13,7 @@ from django.utils.safestring import SafeString
 
 from marketplace.addresses import file_href, publisher_href, skill_href
 from marketplace.catalog import fetchable_versions, find_skill_sync, find_version_sync
+from marketplace.judgement import verdict_of, was_scanned
 from marketplace.models import SkillEntry, SkillVersion
 from marketplace.pages.lists import capabilities_of
 from marketplace.pages.markdown import render_skill_md
@@ -77,9 +78,9 @@ def head(found: Found) -> dict[str, Any]:
         },
         "version": {
             "version": version.version,
-            "verdict": version.verdict,
+            "verdict": verdict_of(version),
             "verdict_summary": version.verdict_summary,
-            "capabilities": version.capabilities if version.engines else capabilities_of(skill) or None,
+            "capabilities": _capabilities(found),
             "size": version.size,
             "published_at": version.created_at,
             "license": version.license,
@@ -95,11 +96,18 @@ def head(found: Found) -> dict[str, Any]:
             "warning": _warning(found),
         },
         "verdict": version_words(
-            version.verdict, found_anything=bool(version.findings), summary=version.verdict_summary
+            verdict_of(version), found_anything=bool(version.findings), summary=version.verdict_summary
         ),
         "scan_href": skill_href(skill.slug, "scan") + found.exact,
         "files_href": skill_href(skill.slug, "files/"),
     }
+
+
+def _capabilities(found: Found) -> list[str] | tuple[str, ...] | None:
+    # Without a scan, an empty list only means that nobody looked.
+    if was_scanned(found.version.engines):
+        return list(found.version.capabilities)
+    return list(found.version.capabilities) or capabilities_of(found.skill) or None
 
 
 def scan(found: Found) -> dict[str, Any]:
@@ -123,7 +131,7 @@ def files(found: Found) -> list[dict[str, Any]]:
     findings: list[dict[str, Any]] = list(found.version.findings)
     unread = {finding.get("file") for finding in findings if finding.get("kind") == "coverage"}
     counts = Counter(finding.get("file") for finding in findings if finding.get("kind") != "coverage")
-    scanned = any(engine.get("status") in {"complete", "partial"} for engine in found.version.engines)
+    scanned = was_scanned(found.version.engines)
     return [
         {
             "path": file["path"],
@@ -154,7 +162,7 @@ def _rendered(text: str, paths: frozenset[str], slug: str, exact: str) -> SafeSt
 def versions(env: WorkerEnv, found: Found) -> list[dict[str, Any]]:
     """Return the newest versions with their state, at most ``MOST_VERSIONS``; quarantined ones have no link."""
     rows = SkillVersion.objects.using(env.database).filter(namespace=env.name, skill=found.skill)
-    rows = rows.defer("skill_md", "findings", "manifest", "metadata", "engines").order_by("-ordinal")
+    rows = rows.defer("skill_md", "findings", "manifest", "metadata").order_by("-ordinal")
     shown = []
     for row in rows[:MOST_VERSIONS]:
         latest = row.version == found.skill.latest_version
@@ -168,7 +176,7 @@ def versions(env: WorkerEnv, found: Found) -> list[dict[str, Any]]:
                 "latest": latest,
                 "yanked": row.yanked_at is not None,
                 "quarantined": quarantined,
-                "verdict": row.verdict,
+                "verdict": verdict_of(row),
                 "commit_sha": row.commit_sha,
                 "published_at": row.created_at,
             }

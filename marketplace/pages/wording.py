@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
+from marketplace.judgement import UNSCANNED
+
 
 @dataclass(frozen=True)
 class Words:
@@ -70,7 +72,16 @@ NOTES_WITHOUT_FINDINGS: Final = Words(
     "info",
     "note",
 )
-# Verdicts that hold a skill. A published skill has one only where an operator approved it, with its findings.
+# Only a trusted owner's skill is published without a scan, and only where the policy says so.
+NOT_SCANNED: Final = Words(
+    "Not scanned: its owner is trusted here",
+    "Only its format was checked: no engine has read it, because its owner is trusted here. Read it before you install"
+    " it.",
+    "question",
+    "hold",
+)
+# Verdicts that hold a skill. A published skill has one only where an operator approved it, with its findings, or where
+# its owner is trusted.
 APPROVED: Final[dict[str, Words]] = {
     **dict.fromkeys(
         ("held", "held_high"),
@@ -117,6 +128,8 @@ CAPABILITIES: Final[dict[str, Words]] = {
 
 def verdict_words(verdict: str | None) -> Words:
     """Return the words for a verdict; an absent or unknown one is shown as not recorded, never as good."""
+    if (verdict or "").lower() == UNSCANNED:
+        return NOT_SCANNED
     return VERDICTS.get((verdict or "").lower(), NO_VERDICT)
 
 

@@ -113,7 +113,7 @@ def test_nonsense_is_answered_in_words(client: Client, env: WorkerEnv, address: 
 
 
 def test_the_detail_tells_a_skill_its_owner_and_its_moderation(client: Client, env: WorkerEnv) -> None:
-    finding = {"rule": "net.fetch", "severity": "medium", "file": "scripts/run.sh", "line": 2, "excerpt": "curl"}
+    finding = {"ruleId": "net.fetch", "severity": "medium", "file": "scripts/run.sh", "line": 2, "excerpt": "curl"}
     publish_example(env, verdict="notes", findings=(finding,), declared_version="1.0.0")
 
     body = get(client, "/api/v1/skills/hello-skill")

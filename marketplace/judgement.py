@@ -1,0 +1,68 @@
+"""What a stored verdict means for somebody who is about to install: pages, lists, API and dialects all ask here.
+
+A published version can carry a verdict that holds a skill: a person approved it, or its owner is trusted. It stays
+suspicious wherever it is shown. A version that no engine has read is never described as checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from typing import Any, Final
+
+from marketplace.models import SkillVersion
+
+# The engine name under which our own checks of the format are stored. They read no code.
+PRE_SCAN: Final = "structure"
+UNSCANNED: Final = "unscanned"
+NOT_SCANNED: Final = "Not scanned: its owner is trusted here."
+NO_VERDICT: Final = "Not scanned: no verdict is recorded for it."
+APPROVED: Final = "Published in spite of what the checks found: read the findings first."
+INCOMPLETE: Final = "Published although a check that was due could not finish."
+_READ: Final = frozenset({"complete", "partial"})
+_PASSED: Final = frozenset({"clear", "notes"})
+_HELD: Final = frozenset({"held", "held_high", "inconclusive", "refused", "format"})
+
+
+class Judgement(StrEnum):
+    """What a verdict says to an installer.
+
+    ``passed``: every engine that was due has run, and nothing held it. ``suspicious``: something held it and it was
+    published all the same. ``unscanned``: no engine has read it, or no verdict is known.
+    """
+
+    PASSED = "passed"
+    SUSPICIOUS = "suspicious"
+    UNSCANNED = "unscanned"
+
+
+def judge(verdict: str) -> Judgement:
+    """Return what a published skill's ``verdict`` means; one that is absent or unknown never counts as passed."""
+    if verdict in _PASSED:
+        return Judgement.PASSED
+    return Judgement.SUSPICIOUS if verdict in _HELD else Judgement.UNSCANNED
+
+
+def warning(verdict: str) -> str:
+    """Return the sentence that warns of a published skill with this verdict, empty for one that passed."""
+    if verdict == "inconclusive":
+        return INCOMPLETE
+    if verdict == UNSCANNED:
+        return NOT_SCANNED
+    return {Judgement.PASSED: "", Judgement.SUSPICIOUS: APPROVED, Judgement.UNSCANNED: NO_VERDICT}[judge(verdict)]
+
+
+def was_scanned(engines: Iterable[Mapping[str, Any]]) -> bool:
+    """Return whether an engine other than our own checks of the format read the files, in whole or in part."""
+    return any(engine.get("name") != PRE_SCAN and engine.get("status") in _READ for engine in engines)
+
+
+def verdict_of(version: SkillVersion) -> str:
+    """Return the verdict of a version.
+
+    Earlier releases stored ``clear`` or ``notes`` for a trusted owner's version that was checked for its format alone;
+    those are ``unscanned``.
+    """
+    verdict, engines = version.verdict, version.engines
+    only_format = bool(engines) and all(engine.get("name") == PRE_SCAN for engine in engines)
+    return UNSCANNED if verdict in _PASSED and only_format else verdict
