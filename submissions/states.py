@@ -87,14 +87,14 @@ STATES: Final[dict[State, StateInfo]] = dict(
             Group.ACTIVE,
             "Being checked",
             "The repository is being fetched and checked by rules.",
-            "TIER2_SCANNING AUTO_APPROVED TIER1_FAILED REJECTED ON_HOLD RECEIVED BLOCKED",
+            "TIER2_SCANNING AUTO_APPROVED VENDOR_APPROVED TIER1_FAILED REJECTED ON_HOLD RECEIVED BLOCKED",
         ),
         _info(
             State.TIER2_SCANNING,
             Group.ACTIVE,
             "Being checked further",
             "The first checks are done; a second engine is reading the skill.",
-            "AUTO_APPROVED TIER1_FAILED REJECTED ON_HOLD RECEIVED BLOCKED",
+            "AUTO_APPROVED VENDOR_APPROVED TIER1_FAILED REJECTED ON_HOLD RECEIVED BLOCKED",
         ),
         _info(
             State.AUTO_APPROVED,
@@ -107,7 +107,7 @@ STATES: Final[dict[State, StateInfo]] = dict(
             State.VENDOR_APPROVED,
             Group.ACTIVE,
             "Approved for its owner, being published",
-            "It comes from a trusted owner and has passed the rules; the skill is about to be published.",
+            "It comes from a trusted owner, so that it is not held; the skill is about to be published.",
             "PUBLISHED RESCAN_REQUIRED ON_HOLD",
         ),
         _info(

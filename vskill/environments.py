@@ -46,7 +46,9 @@ class Policy:
     ``source_private_hosts``: host names that may resolve to private addresses (an internal git server).
     ``source_rewrites``: pairs of URL prefixes, the first replaced by the second for fetching only (a mirror).
     ``source_ca_file``: PEM file of the authority that signed the certificates of internal hosts.
-    ``trusted_owners``: ``host/owner`` whose skills are checked for structure and by rules only (VENDOR_APPROVED).
+    ``trusted_owners``: ``host/owner`` whose skills are not held for findings below critical (VENDOR_APPROVED).
+    ``scan_trusted_owners``: whether engines read the skills of trusted owners; without it they are published as "not
+    scanned", with only their format checked.
     ``tier1_engines`` and ``tier2_engines``: names of the verification engines that run in each tier.
     """
 
@@ -55,6 +57,7 @@ class Policy:
     source_rewrites: tuple[tuple[str, str], ...] = ()
     source_ca_file: str = ""
     trusted_owners: tuple[str, ...] = ()
+    scan_trusted_owners: bool = True
     tier1_engines: tuple[str, ...] = ("skilltotal",)
     tier2_engines: tuple[str, ...] = ()
 
@@ -105,7 +108,15 @@ def _hosts(name: str, hosts: tuple[Any, ...]) -> tuple[str, ...]:
 
 
 def _policy_value(name: str, option: str, value: Any) -> Any:
-    if not isinstance(getattr(Policy, option), str):
+    default = getattr(Policy, option)
+    if isinstance(default, bool):
+        # Not by truth: the text "false" would be true.
+        if not isinstance(value, bool):
+            raise ImproperlyConfigured(
+                f"VSKILL_ENVIRONMENTS: {option!r} of {name!r} is true or false; it was {value!r}."
+            )
+        return value
+    if not isinstance(default, str):
         return _listed(name, option, value)
     if not isinstance(value, str):
         raise ImproperlyConfigured(f"VSKILL_ENVIRONMENTS: {option!r} of {name!r} is a text; it was {value!r}.")

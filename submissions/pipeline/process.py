@@ -23,8 +23,9 @@ from submissions.store.records import Submission
 from submissions.verification.engines import get_engines
 from submissions.verification.engines.base import Engine
 from submissions.verification.errors import InvalidPackage
+from submissions.verification.findings import Severity
 from submissions.verification.packages import SkillPackage
-from submissions.verification.verdict import Verdict
+from submissions.verification.verdict import Decision, Verdict
 from vskill.errors import VskillError
 from vskill.kv.errors import VersionConflict
 from vskill.kv.threads import writers
@@ -41,7 +42,10 @@ _STATE_OF_VERDICT: Final = {
     Verdict.INCONCLUSIVE: State.ON_HOLD,
     Verdict.NOTES: State.AUTO_APPROVED,
     Verdict.CLEAR: State.AUTO_APPROVED,
+    Verdict.UNSCANNED: State.VENDOR_APPROVED,
 }
+_NOT_SCANNED: Final = "Not scanned: its owner is trusted here. Only its format was checked."
+_NOT_HELD: Final = "Not held for what the checks found, because its owner is trusted here."
 
 
 class EngineIncomplete(VskillError):
@@ -92,15 +96,18 @@ async def _begin(run: Run) -> None:
 
 
 def _is_trusted(run: Run) -> bool:
-    repository = repository_url(run.env, run.submission.text("repoUrl"))
+    try:
+        repository = repository_url(run.env, run.submission.text("repoUrl"))
+    except SourceError:
+        return False
     return f"{repository.host}/{repository.owner}" in run.env.policy.trusted_owners
 
 
 async def _vendor_approve(run: Run) -> bool:
-    """Approve a trusted owner's skill by the checks of the format alone; False where it needs the usual checks."""
+    """Approve a trusted owner's skill unscanned where the policy says so; False where it needs the usual checks."""
+    if run.env.policy.scan_trusted_owners or not _is_trusted(run):
+        return False
     try:
-        if not _is_trusted(run):
-            return False
         package = await run.package()
     except SourceError:
         return False
@@ -109,8 +116,8 @@ async def _vendor_approve(run: Run) -> bool:
     check = await run.check(package, [])
     if _STATE_OF_VERDICT[check.decision.verdict] is not State.AUTO_APPROVED:
         return False
-    reason = "its owner is trusted here; checked by the rules of the format alone"
-    await run.move(State.VENDOR_APPROVED, reason, "vendor", check.changes)
+    changes = check.with_verdict(Verdict.UNSCANNED, _NOT_SCANNED)
+    await run.move(_STATE_OF_VERDICT[Verdict.UNSCANNED], _NOT_SCANNED, "vendor", changes)
     return True
 
 
@@ -149,11 +156,22 @@ async def _verify(run: Run, engines: Sequence[Engine], tier: str) -> None:
     if check.unfinished and not run.last_attempt:
         failures = "; ".join(f"{result.engine} {result.status}: {result.error}" for result in check.unfinished)
         raise EngineIncomplete(f"The check did not finish and is tried again: {failures}")
-    following = _STATE_OF_VERDICT[check.decision.verdict]
-    if tier == "tier1" and following is State.AUTO_APPROVED and run.env.policy.tier2_engines:
+    following, reason, changes = _STATE_OF_VERDICT[check.decision.verdict], check.decision.summary, check.changes
+    if _spared(run, check.decision):
+        following, reason = State.VENDOR_APPROVED, _NOT_HELD
+        changes = check.with_verdict(check.decision.verdict, _NOT_HELD)
+    approved = following in (State.AUTO_APPROVED, State.VENDOR_APPROVED)
+    if tier == "tier1" and approved and run.env.policy.tier2_engines:
         await run.move(State.TIER2_SCANNING, "", "tier2")
         return
-    await run.move(following, check.decision.summary, tier, check.changes)
+    await run.move(following, reason, tier, changes)
+
+
+def _spared(run: Run, decision: Decision) -> bool:
+    """Return whether trust in the owner spares the skill the hold: its findings are all below critical."""
+    if decision.verdict not in (Verdict.HELD, Verdict.HELD_HIGH) or not _is_trusted(run):
+        return False
+    return all(finding.severity.rank < Severity.CRITICAL.rank for finding in decision.findings)
 
 
 async def _refuse(run: Run, package: SkillPackage, block: Block) -> None:

@@ -21,7 +21,7 @@ from submissions.verification.engines.base import Engine, EngineResult, EngineSt
 from submissions.verification.findings import Finding
 from submissions.verification.packages import SkillPackage, read_package
 from submissions.verification.runner import run_engine
-from submissions.verification.verdict import Decision, VerdictPolicy, decide
+from submissions.verification.verdict import Decision, Verdict, VerdictPolicy, decide
 from vskill.environments import WorkerEnv
 from vskill.work_limits import hold_slot
 
@@ -39,6 +39,11 @@ class Check:
     decision: Decision
     changes: dict[str, Any]
     unfinished: tuple[EngineResult, ...] = ()
+
+    def with_verdict(self, verdict: Verdict, summary: str) -> dict[str, Any]:
+        """Return ``changes`` with another verdict and the sentence that explains it."""
+        decision = {**self.changes["decision"], "verdict": verdict, "summary": summary}
+        return {**self.changes, "verdict": verdict, "decision": decision}
 
 
 @dataclass

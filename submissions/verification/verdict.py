@@ -22,7 +22,8 @@ class Verdict(StrEnum):
 
     ``format``: its author must change something. ``refused``: its content is known to be bad. ``held_high``, ``held``
     and ``inconclusive`` (not scanned completely): a person must review it. ``notes`` and ``clear``: it may be
-    published.
+    published. ``unscanned``: it may be published, but no engine has read it, because the policy of the environment
+    spares the skills of trusted owners.
     """
 
     FORMAT = "format"
@@ -32,6 +33,7 @@ class Verdict(StrEnum):
     NOTES = "notes"
     CLEAR = "clear"
     INCONCLUSIVE = "inconclusive"
+    UNSCANNED = "unscanned"
 
 
 @dataclass(frozen=True)

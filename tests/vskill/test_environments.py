@@ -43,6 +43,13 @@ def test_environments_stand_in_the_order_of_the_settings() -> None:
     assert internal.policy == Policy(trusted_owners=("git.corp/tools",))
 
 
+def test_whether_trusted_owners_are_scanned_is_true_or_false_and_nothing_else() -> None:
+    assert build().policy.scan_trusted_owners
+    assert not build(policy={"scan_trusted_owners": False}).policy.scan_trusted_owners
+    with pytest.raises(ImproperlyConfigured, match="'scan_trusted_owners' of 'one' is true or false; it was 'false'"):
+        build(policy={"scan_trusted_owners": "false"})
+
+
 def test_settings_that_change_are_read_again() -> None:
     before = all_environments()
     with override_settings(VSKILL_ENVIRONMENTS=TWO):

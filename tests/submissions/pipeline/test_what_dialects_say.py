@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from asgiref.sync import async_to_sync
-from django.test import Client
+from django.test import Client, override_settings
 
 from marketplace.models import SkillVersion
 from submissions.operations import approve
@@ -15,7 +15,7 @@ from submissions.states import State
 from submissions.store.records import Submission
 from tests.git_factory import skill_md
 from tests.submissions.front_door import repository, submitted_one, worked_off
-from vskill.environments import WorkerEnv
+from vskill.environments import WorkerEnv, get_environment
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -32,6 +32,7 @@ SAMPLES: dict[str, dict[str, bytes | str]] = {
     "inconclusive": {"one/SKILL.md": skill_md("one"), "one/broken.py": "def f(:\n"},
 }
 PASSED = ("clear", "notes")
+NOT_SCANNED = "Not scanned: its owner is trusted here"
 
 
 def publish(env: WorkerEnv, folder: Path, verdict: str) -> SkillVersion:
@@ -119,3 +120,36 @@ def test_pages_say_of_each_verdict_what_it_is(client: Client, env: WorkerEnv, tm
     for address in ("/skills", "/skills/one", "/skills/one/scan"):
         shown = client.get(address).content.decode()
         assert words in shown
+
+
+def says_not_scanned(client: Client) -> None:
+    """Assert that pages, list, API and dialects say that the skill was not scanned, and none says it was."""
+    for address in ("/skills", "/skills?view=table", "/skills/one", "/skills/one/scan", "/"):
+        shown = client.get(address).content.decode().split("<main", 1)[1]
+        assert NOT_SCANNED in shown, address
+        assert "No known pattern" not in shown, address
+    assert "Instructions only" not in client.get("/skills/one").content.decode()
+    detail = body(client, "/api/v1/skills/one")
+    # The client prints CLEAN for any moderation object without a verdict, so there is none.
+    assert detail["moderation"] is None
+    assert body(client, "/api/v1/skills/one/moderation")["moderation"] is None
+    item = body(client, "/api/v1/skills")["items"][0]
+    for shape in (detail["skill"], item, body(client, "/api/v1/skills/search?q=one")["results"][0]):
+        assert shape["summary"].startswith(NOT_SCANNED)
+        assert (shape["trustTier"], shape["certTier"]) == ("T1", "")
+    assert NOT_SCANNED in detail["latestVersion"]["changelog"]
+    version = body(client, f"/api/v1/skills/one/versions/{detail['latestVersion']['version']}")["version"]
+    assert version["security"]["status"] == "unscanned"
+    verified = body(client, "/api/v1/skills/one/verify")
+    assert (verified["ok"], verified["decision"]) == (False, "fail")
+    assert verified["reasons"] == [f"{NOT_SCANNED}."]
+    (entry,) = body(client, "/skills/one/.well-known/agent-skills/index.json")["skills"]
+    assert entry["description"].startswith(NOT_SCANNED)
+
+
+def test_what_was_not_scanned_says_so_everywhere(client: Client, tmp_path: Path) -> None:
+    policy = {"source_file_roots": ["/"], "trusted_owners": [f"/{tmp_path.name}"], "scan_trusted_owners": False}
+    with override_settings(VSKILL_ENVIRONMENTS={"default": {"hosts": ["testserver"], "policy": policy}}):
+        env = get_environment("default")
+        async_to_sync(worked_off)(env, async_to_sync(submitted_one)(env, repository(tmp_path, SAMPLES["clear"])))
+        says_not_scanned(client)
