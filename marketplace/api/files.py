@@ -6,12 +6,14 @@ import base64
 import logging
 from typing import Final
 
+from django.core.handlers.asgi import ASGIRequest
 from django.db import DatabaseError
-from django.http import HttpResponse
+from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
 
 from marketplace.api.http import SAFE, ApiCall, ApiError, allow_any_origin, api_view, parameter, with_etag
 from marketplace.api.lookup import archive_content, named_skill, requested_version, visible_skill
 from marketplace.artifacts.archives import read_member
+from marketplace.artifacts.stored import CHUNK_BYTES, chunks, chunks_async
 from marketplace.models import SkillVersion
 from marketplace.skills.downloads import count_download_sync
 from vskill.environments import WorkerEnv
@@ -26,7 +28,7 @@ _TYPES: Final = {"zip": "application/zip", "tar.gz": "application/gzip"}
 
 
 @api_view(*SAFE)
-def download(call: ApiCall) -> HttpResponse:
+def download(call: ApiCall) -> HttpResponseBase:
     """Answer clawhub's ``/api/v1/download?slug=&version=`` with a zip archive."""
     skill = visible_skill(call.env, parameter(call, "slug"), owner=parameter(call, "ownerHandle"))
     version = requested_version(call, skill)
@@ -34,7 +36,7 @@ def download(call: ApiCall) -> HttpResponse:
 
 
 @api_view(*SAFE)
-def archive(call: ApiCall) -> HttpResponse:
+def archive(call: ApiCall) -> HttpResponseBase:
     """Answer ``/skills/{slug}/download/{version}.zip`` and ``.tar.gz``; the version may be ``latest``."""
     skill = visible_skill(call.env, call.path_parameters["slug"])
     number, kind = _split(call.path_parameters["name"])
@@ -43,7 +45,7 @@ def archive(call: ApiCall) -> HttpResponse:
 
 
 @api_view(*SAFE)
-def file(call: ApiCall) -> HttpResponse:
+def file(call: ApiCall) -> HttpResponseBase:
     """Answer ``/api/v1/skills/{slug}/file?path=&version=`` with one file, as a type that no browser runs."""
     skill = named_skill(call)
     version = requested_version(call, skill)
@@ -59,7 +61,7 @@ def file(call: ApiCall) -> HttpResponse:
     return with_etag(call, answer, line["sha256"])
 
 
-def archive_response(call: ApiCall, version: SkillVersion, kind: str, *, exact: bool) -> HttpResponse:
+def archive_response(call: ApiCall, version: SkillVersion, kind: str, *, exact: bool) -> HttpResponseBase:
     """Return the archive of ``version`` with its digest, and count the download.
 
     ``kind`` is ``zip`` or ``tar.gz``. ``exact`` says that the address names the version, so that the response can be
@@ -67,7 +69,8 @@ def archive_response(call: ApiCall, version: SkillVersion, kind: str, *, exact: 
     already, and for one that only checks for updates.
     """
     digest = version.zip_sha256 if kind == "zip" else version.tar_sha256
-    answer = allow_any_origin(HttpResponse(archive_content(call.env, digest), content_type=_TYPES[kind]))
+    size = version.zip_size if kind == "zip" else version.tar_size
+    answer = allow_any_origin(_body(call, digest, size, _TYPES[kind]))
     in_base64 = base64.b64encode(bytes.fromhex(digest)).decode()
     answer["Digest"] = f"sha-256={in_base64}"
     answer["Repr-Digest"] = f"sha-256=:{in_base64}:"
@@ -79,6 +82,19 @@ def archive_response(call: ApiCall, version: SkillVersion, kind: str, *, exact: 
     if call.request.method == "GET" and answered is answer and "X-Skills-Update-Check" not in call.request.headers:
         _count(call.env, version)
     return answered
+
+
+def _body(call: ApiCall, digest: str, size: int, content_type: str) -> HttpResponseBase:
+    """Return a response with an archive, which is read while it is sent if it has more than one chunk."""
+    if call.request.method == "HEAD":
+        return HttpResponse(content_type=content_type, headers={"Content-Length": str(size)})
+    if size <= CHUNK_BYTES:
+        return HttpResponse(archive_content(call.env, digest), content_type=content_type)
+    # Under WSGI, Django would collect an asynchronous body in memory first.
+    read = chunks_async if isinstance(call.request, ASGIRequest) else chunks
+    return StreamingHttpResponse(
+        read(call.env, digest, size), content_type=content_type, headers={"Content-Length": str(size)}
+    )
 
 
 def _split(name: str) -> tuple[str, str]:
@@ -96,7 +112,7 @@ def _inert_type(content: bytes) -> str:
     return "text/plain; charset=utf-8"
 
 
-def _warn(answer: HttpResponse, version: SkillVersion) -> None:
+def _warn(answer: HttpResponseBase, version: SkillVersion) -> None:
     if version.yanked_at is None:
         return
     # The reason is free text, but a header is one line of ASCII.

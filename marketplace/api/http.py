@@ -6,9 +6,9 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import wraps
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
-from django.http import HttpRequest, HttpResponse, HttpResponseNotModified
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseNotModified
 from django.utils.http import quote_etag
 from django.views.decorators.csrf import csrf_exempt
 
@@ -41,7 +41,7 @@ class ApiCall:
     path_parameters: Mapping[str, str]
 
 
-DatabaseView = Callable[[ApiCall], HttpResponse]
+DatabaseView = Callable[[ApiCall], HttpResponseBase]
 """A synchronous view, which runs on one database thread from beginning to end."""
 
 
@@ -58,13 +58,16 @@ def json_response(body: Mapping[str, Any], status: int = 200, *, max_age: int | 
     return answer
 
 
-def allow_any_origin(answer: HttpResponse) -> HttpResponse:
+_Response = TypeVar("_Response", bound=HttpResponseBase)
+
+
+def allow_any_origin(answer: _Response) -> _Response:
     """Let pages of any origin read a response: everything published is public, and no cookie is involved."""
     answer["Access-Control-Allow-Origin"] = "*"
     return answer
 
 
-def with_etag(call: ApiCall, answer: HttpResponse, digest: str) -> HttpResponse:
+def with_etag(call: ApiCall, answer: HttpResponseBase, digest: str) -> HttpResponseBase:
     """Return ``answer`` with ``digest`` as its ETag, or a 304 where the client already has that content."""
     etag = quote_etag(digest)
     answer["ETag"] = etag
@@ -88,7 +91,7 @@ def api_view(*methods: str) -> Callable[[DatabaseView], Callable[..., Any]]:
     def decorate(view: DatabaseView) -> Callable[..., Any]:
         @csrf_exempt
         @wraps(view)
-        async def answer(request: HttpRequest, **arguments: str) -> HttpResponse:
+        async def answer(request: HttpRequest, **arguments: str) -> HttpResponseBase:
             if request.method not in methods:
                 refusal = text_response(f"This registry does not offer {request.method} here.", 405)
                 refusal["Allow"] = ", ".join(methods)
@@ -100,7 +103,7 @@ def api_view(*methods: str) -> Callable[[DatabaseView], Callable[..., Any]]:
     return decorate
 
 
-def _guarded(view: DatabaseView, call: ApiCall) -> HttpResponse:
+def _guarded(view: DatabaseView, call: ApiCall) -> HttpResponseBase:
     try:
         return view(call)
     except ApiError as refusal:

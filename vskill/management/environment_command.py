@@ -11,6 +11,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import connections
 
 from vskill.environments import UnknownEnvironment, WorkerEnv, all_environments, get_environment
+from vskill.garbage import seldom_collected
 from vskill.kv.threads import readers, writers
 from vskill.unprepared_database import DatabaseNotPrepared, require_prepared, unprepared_databases_named
 from vskill.worker_context import run_with_worker_env
@@ -57,8 +58,11 @@ class EnvironmentCommand(BaseCommand):
         raise CommandError(f"Nothing was done: name one of the environments with --environment. Configured: {known}.")
 
     def execute(self, *args: Any, **options: Any) -> str | None:
-        """Run the command as Django does; a database that is not prepared ends it with advice in one line."""
-        with unprepared_databases_named():
+        """Run the command as Django does; a database that is not prepared ends it with advice in one line.
+
+        Meanwhile the garbage collector runs less often.
+        """
+        with unprepared_databases_named(), seldom_collected():
             return super().execute(*args, **options)
 
     async def work(self, env: WorkerEnv, options: Mapping[str, Any]) -> Any:

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 from asgiref.sync import async_to_sync
-from django.apps import apps
 from django.test import override_settings
 
 from tests.vskill.kv.database_layer import Execute, around_each_statement, blocked_readers, fill
@@ -248,14 +247,3 @@ def test_several_loops_read_at_once(namespace: KVNamespace) -> None:
     for thread in threads:
         thread.join()
     assert seen == [100] * 5
-
-
-def test_the_garbage_collector_is_told_to_look_less_often_unless_somebody_chose_otherwise(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    chosen: list[tuple[int, ...]] = []
-    monkeypatch.setattr(gc, "set_threshold", lambda *thresholds: chosen.append(thresholds))
-    for before in ((700, 10, 10), (5000, 10, 10)):
-        monkeypatch.setattr(gc, "get_threshold", lambda before=before: before)
-        apps.get_app_config("kv").ready()
-    assert chosen == [(50_000, 20, 100)]

@@ -1,0 +1,113 @@
+"""Archives are sent in chunks: a client that never reads costs one chunk and not an archive."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import hashlib
+import random
+import tracemalloc
+from collections.abc import Mapping
+from typing import Any, Final
+
+import pytest
+from django.core.handlers.asgi import ASGIHandler
+from django.test import AsyncClient, Client
+
+from marketplace.models import SkillVersion
+from tests.marketplace.factories import publish_example, skill_md
+from vskill.environments import WorkerEnv
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+SIZE: Final = 10_000_000
+READERS: Final = 200
+# Of memory that a reader which never reads may cost: 30 of them cost less than 10 MB.
+MOST_OF_ONE: Final = 300_000
+ADDRESS: Final = "/skills/large/download/0.0.1.zip"
+
+
+def publish_large(env: WorkerEnv) -> SkillVersion:
+    """Publish a skill of ``SIZE`` bytes that do not compress, and return its version."""
+    content = random.Random(1).randbytes(SIZE)
+    publish_example(env, name="large", files={"SKILL.md": skill_md("large", "Is large."), "data.bin": content})
+    return SkillVersion.objects.get(namespace=env.name)
+
+
+@pytest.mark.parametrize("kind", ["zip", "tar.gz"])
+def test_a_streamed_archive_is_whole_and_has_its_length(client: Client, env: WorkerEnv, kind: str) -> None:
+    version = publish_large(env)
+    answer = client.get(f"/skills/large/download/0.0.1.{kind}")
+    content = b"".join(answer.streaming_content)  # type: ignore[attr-defined]  # the stubs know no streamed answer
+    expected = (version.zip_sha256, version.zip_size) if kind == "zip" else (version.tar_sha256, version.tar_size)
+    assert (hashlib.sha256(content).hexdigest(), len(content)) == expected
+    assert answer.headers["Content-Length"] == str(len(content))
+    head = client.head(f"/skills/large/download/0.0.1.{kind}")
+    assert (head.content, head.headers["Content-Length"]) == (b"", str(len(content)))
+
+
+async def test_a_streamed_archive_is_whole_for_asynchronous_servers(async_client: AsyncClient, env: WorkerEnv) -> None:
+    version = await asyncio.to_thread(publish_large, env)
+    answer: Any = await async_client.get(ADDRESS)
+    parts = [part async for part in answer.streaming_content]
+    assert hashlib.sha256(b"".join(parts)).hexdigest() == version.zip_sha256
+
+
+async def test_readers_that_never_read_cost_a_chunk_each(env: WorkerEnv) -> None:
+    await asyncio.to_thread(publish_large, env)
+    handler = ASGIHandler()
+    started = asyncio.Semaphore(0)
+    clients: list[asyncio.Queue[Mapping[str, Any]]] = []
+
+    async def download() -> None:
+        async def receive() -> Mapping[str, Any]:
+            return await incoming.get()
+
+        async def send(message: Mapping[str, Any]) -> None:
+            if message.get("body"):
+                started.release()
+                await asyncio.Event().wait()
+
+        incoming: asyncio.Queue[Mapping[str, Any]] = asyncio.Queue()
+        clients.append(incoming)
+        incoming.put_nowait({"type": "http.request", "body": b"", "more_body": False})
+        await handler(_scope(), receive, send)
+
+    gc.collect()
+    tracemalloc.start()
+    try:
+        downloads = [asyncio.create_task(download()) for _ in range(READERS)]
+        for _ in downloads:
+            await started.acquire()
+        held, _peak = tracemalloc.get_traced_memory()
+        for client in clients:
+            client.put_nowait({"type": "http.disconnect"})
+        await asyncio.gather(*downloads)
+        clients.clear()
+        del downloads, client
+        # The body of a response that was not sent to its end is closed by a task of its own.
+        for _ in range(10):
+            gc.collect()
+            await asyncio.sleep(0)
+        left, _peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert held < READERS * MOST_OF_ONE
+    assert left < READERS * MOST_OF_ONE / 10
+
+
+def _scope() -> dict[str, Any]:
+    return {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": "GET",
+        "scheme": "http",
+        "path": ADDRESS,
+        "raw_path": ADDRESS.encode(),
+        "query_string": b"",
+        "root_path": "",
+        "headers": [(b"host", b"testserver")],
+        "client": ("127.0.0.1", 1),
+        "server": ("127.0.0.1", 80),
+    }
