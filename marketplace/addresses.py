@@ -8,6 +8,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 
 from vskill.environments import WorkerEnv
+from vskill.hidden_characters import visible
 
 
 def public_base(request: HttpRequest, env: WorkerEnv) -> str:
@@ -32,3 +33,15 @@ def publisher_href(handle: str) -> str:
 def file_href(slug: str, path: str) -> str:
     """Return the path of the page that shows one file of a skill."""
     return skill_href(slug, f"files/{quote(path)}")
+
+
+def ref_words(ref: str) -> str:
+    """Return in words which branch or tag a stored ref is, safe to show; '' for none.
+
+    ``HEAD`` is the default branch. A name without ``refs/`` is the one in the address, a branch or a tag.
+    """
+    kinds = {"refs/heads/": "branch ", "refs/tags/": "tag "}
+    for prefix, words in kinds.items():
+        if ref.startswith(prefix):
+            return visible(words + ref.removeprefix(prefix), 120)
+    return "the default branch" if ref == "HEAD" else visible(ref, 120)

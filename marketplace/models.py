@@ -173,6 +173,8 @@ class SkillVersion(models.Model):
     submission_id = models.CharField(max_length=64)
     declared_version = models.CharField(max_length=64, blank=True, default="")
     commit_sha = models.CharField(max_length=64)
+    # With a default in the database, because the previous release inserts rows without it.
+    source_ref = models.CharField(max_length=300, blank=True, default="", db_default="")
     content_hash = models.CharField(max_length=64)
     fingerprint = models.CharField(max_length=64)
     name = models.CharField(max_length=200)

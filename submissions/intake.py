@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -78,11 +78,12 @@ class DiscoveredSkill:
 
 @dataclass(frozen=True)
 class Discovery:
-    """The skills of one commit of one repository."""
+    """The skills of one commit of one repository; ``ref`` is the branch or tag that it is on (see ``Snapshot``)."""
 
     repo_url: str
     commit_sha: str
     skills: tuple[DiscoveredSkill, ...]
+    ref: str = ""
 
 
 @dataclass(frozen=True)
@@ -139,7 +140,7 @@ async def discover_repository(env: WorkerEnv, repository: RepositoryURL) -> Disc
                 f"There is no skill in {where}: no folder holds a SKILL.md. Nothing was submitted. "
                 "A skill is a folder with a SKILL.md that starts with its name and description."
             )
-        return Discovery(repository.url, snapshot.commit_sha, skills)
+        return Discovery(repository.url, snapshot.commit_sha, skills, snapshot.ref)
 
 
 def _salt(env: WorkerEnv) -> str:
@@ -152,19 +153,24 @@ def sign_discovery(env: WorkerEnv, discovery: Discovery) -> str:
     skills = [
         [one.path, one.name, one.description[:300], list(one.problems), one.source_digest] for one in discovery.skills
     ]
-    return signing.dumps([discovery.repo_url, discovery.commit_sha, skills], salt=_salt(env), compress=True)
+    return signing.dumps(
+        [discovery.repo_url, discovery.commit_sha, skills, discovery.ref], salt=_salt(env), compress=True
+    )
 
 
 def read_discovery(env: WorkerEnv, token: str) -> Discovery:
     """Return the discovery that ``sign_discovery`` signed; raise ``DiscoveryExpired`` for any other text."""
     try:
-        repo_url, commit_sha, skills = signing.loads(token, salt=_salt(env), max_age=TOKEN_HOURS * 3600)
-    except signing.BadSignature as error:
+        repo_url, commit_sha, skills, ref = signing.loads(token, salt=_salt(env), max_age=TOKEN_HOURS * 3600)
+    # ValueError: signed by an earlier release, which had no ref.
+    except (signing.BadSignature, ValueError) as error:
         raise DiscoveryExpired(
             f"This list of skills is older than {TOKEN_HOURS} hours or was not made here. Nothing was submitted; "
             "enter the address again."
         ) from error
-    return Discovery(repo_url, commit_sha, tuple(DiscoveredSkill(p, n, d, tuple(q), s) for p, n, d, q, s in skills))
+    return Discovery(
+        repo_url, commit_sha, tuple(DiscoveredSkill(p, n, d, tuple(q), s) for p, n, d, q, s in skills), ref
+    )
 
 
 def select(discovery: Discovery, *, path: str = "", name: str = "") -> Discovery:
@@ -177,7 +183,7 @@ def select(discovery: Discovery, *, path: str = "", name: str = "") -> Discovery
     if not chosen:
         known = ", ".join(sorted(one.path or one.name for one in discovery.skills)[:20])
         raise NoSkillFound(f"That repository has no skill {path or name!r}. Nothing was submitted. It has: {known}.")
-    return Discovery(discovery.repo_url, discovery.commit_sha, chosen)
+    return replace(discovery, skills=chosen)
 
 
 async def accept(
@@ -260,6 +266,7 @@ def accept_one(
         "description": skill.description,
         "identity": identity,
         "commitSha": discovery.commit_sha,
+        "sourceRef": discovery.ref,
         "sourceDigest": skill.source_digest,
         "source": source,
         "submittedBy": submitter or actor,

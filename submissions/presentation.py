@@ -9,7 +9,7 @@ from typing import Any
 
 from django.urls import reverse
 
-from marketplace.addresses import skill_href
+from marketplace.addresses import ref_words, skill_href
 from marketplace.catalog import find_skill
 from marketplace.models import SkillEntry
 from marketplace.skills.visibility import visible_skills
@@ -61,6 +61,7 @@ def as_json(env: WorkerEnv, submission: Submission) -> dict[str, Any]:
         "skillName": submission.text("skillName"),
         "skillPath": submission.text("skillPath"),
         "commitSha": submission.text("commitSha") or None,
+        "sourceRef": submission.text("sourceRef") or None,
         "contentHash": submission.text("contentHash") or None,
         "verdict": submission.text("verdict") or None,
         "decision": submission.value.get("decision"),
@@ -157,6 +158,7 @@ async def submission_page(env: WorkerEnv, submission: Submission) -> dict[str, A
             "skill_name": submission.text("skillName"),
             "skill_path": submission.text("skillPath"),
             "commit_sha": submission.text("commitSha"),
+            "ref": ref_words(submission.text("sourceRef")),
             "content_hash": submission.text("contentHash"),
             "created_at": parse_isoformat(submission.value.get("createdAt")),
             "updated_at": parse_isoformat(submission.value.get("updatedAt")),

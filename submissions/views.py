@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_safe
 
-from marketplace.addresses import skill_href
+from marketplace.addresses import ref_words, skill_href
 from marketplace.catalog import find_skill
 from marketplace.skills.publishers import skill_identity
 from submissions.forms import RepositoryForm
@@ -77,7 +77,11 @@ async def _choices(
         "submissions/submit.html",
         {
             "form": form,
-            "repository": {"url": discovery.repo_url, "commit_sha": discovery.commit_sha},
+            "repository": {
+                "url": discovery.repo_url,
+                "commit_sha": discovery.commit_sha,
+                "ref": ref_words(discovery.ref),
+            },
             "found": await readers.run(_found, env, discovery),
             "token": sign_discovery(env, discovery),
         },

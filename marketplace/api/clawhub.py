@@ -234,7 +234,12 @@ def _verification(call: ApiCall, skill: SkillEntry, found: SkillVersion) -> dict
         "createdAt": milliseconds(found.created_at),
         "card": {"available": False},
         "artifact": {"kind": "zip", "sha256": found.zip_sha256, "size": found.zip_size},
-        "provenance": {"repository": skill.repo_url, "path": skill.skill_path, "commit": found.commit_sha},
+        "provenance": {
+            "repository": skill.repo_url,
+            "path": skill.skill_path,
+            "commit": found.commit_sha,
+            "ref": found.source_ref or None,
+        },
         "security": {"status": verdict, "summary": found.verdict_summary, "engines": found.engines},
         "signature": {"status": "unsigned"},
     }

@@ -106,6 +106,7 @@ def version_shape(version: SkillVersion) -> dict[str, Any]:
         "spdx": version.license,
         "contentHash": version.content_hash,
         "commit": version.commit_sha,
+        "ref": version.source_ref or None,
         "verdict": verdict,
         "verdictWarning": said.warning or None,
     }

@@ -11,7 +11,7 @@ from urllib.parse import urlencode, urlsplit
 
 from django.utils.safestring import SafeString
 
-from marketplace.addresses import file_href, publisher_href, skill_href
+from marketplace.addresses import file_href, publisher_href, ref_words, skill_href
 from marketplace.catalog import fetchable_versions, find_skill_sync, find_version_sync
 from marketplace.judgement import verdict_of, was_scanned
 from marketplace.models import SkillEntry, SkillVersion
@@ -86,6 +86,7 @@ def head(found: Found) -> dict[str, Any]:
             "license": version.license,
             "compatibility": version.compatibility,
             "commit_sha": version.commit_sha,
+            "ref": ref_words(version.source_ref),
             "content_hash": version.content_hash,
             "zip_sha256": version.zip_sha256,
             "zip_size": version.zip_size,

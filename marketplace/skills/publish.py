@@ -45,8 +45,8 @@ class Publication:
     """A verified skill that is to be published, as a submission hands it over.
 
     ``submission_id`` is published at most once. ``repo_url`` is the normalised URL of the repository, ``skill_path``
-    the skill's folder in it, ``commit_sha`` the commit that was verified, and ``content_hash`` the SHA-256 over all
-    files (hex).
+    the skill's folder in it, ``commit_sha`` the commit that was verified, ``source_ref`` the branch or tag that it is
+    on (see ``addresses.ref_words``), and ``content_hash`` the SHA-256 over all files (hex).
 
     ``name`` to ``metadata`` and ``declared_version`` come from the front matter of SKILL.md, whose text is
     ``skill_md``; the version may be empty or no version at all.
@@ -76,6 +76,7 @@ class Publication:
     findings: tuple[dict[str, Any], ...] = ()
     engines: tuple[dict[str, Any], ...] = ()
     capabilities: tuple[str, ...] = ()
+    source_ref: str = ""
     actor: str = "system"
 
 
@@ -145,6 +146,7 @@ def prepare_publication(publication: Publication) -> PreparedPublication:
             "submission_id": publication.submission_id,
             "declared_version": storable(publication.declared_version)[:64],
             "commit_sha": publication.commit_sha,
+            "source_ref": _line(publication.source_ref, 300),
             "content_hash": publication.content_hash,
             "fingerprint": fingerprint((file.path, file.sha256) for file in publication.files),
             "name": _line(publication.name, 200),

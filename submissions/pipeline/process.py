@@ -195,7 +195,7 @@ async def _publish(run: Run) -> None:
         return
     evidence = await all_evidence(run.env, run.submission.id)
     if (void := _void(run.submission, package, evidence)) is not None:
-        changes = {"commitSha": run.commit_sha, "verdict": "", "decision": None}
+        changes = {"commitSha": run.commit_sha, "sourceRef": run.ref, "verdict": "", "decision": None}
         await run.move(State.RESCAN_REQUIRED, void, "publish", changes)
         return
     try:

@@ -34,6 +34,7 @@ def publish_package(run: Run, package: SkillPackage, evidence: list[Evidence]) -
         repo_url=submission.text("repoUrl"),
         skill_path=submission.text("skillPath"),
         commit_sha=run.commit_sha,
+        source_ref=run.ref,
         content_hash=package.content_hash,
         name=package.name,
         description=package.description,

@@ -51,7 +51,8 @@ class Run:
     """One run over one submission, in ``folder``, which it has to itself.
 
     ``last_attempt`` says that an engine which fails now is not tried again. ``slots`` bounds the scans of this process.
-    ``commit_sha`` is the commit that was really fetched, empty before the fetch.
+    ``commit_sha`` is the commit that was really fetched, empty before the fetch, and ``ref`` the branch or tag that it
+    is on.
     """
 
     env: WorkerEnv
@@ -60,6 +61,7 @@ class Run:
     last_attempt: bool
     slots: asyncio.Semaphore | None
     commit_sha: str = ""
+    ref: str = ""
     _package: SkillPackage | None = None
     _folders: int = 0
 
@@ -75,12 +77,21 @@ class Run:
         """Return the skill at the pinned commit, or at the newest one where the host no longer serves that commit."""
         if self._package is None:
             repository = repository_url(self.env, self.submission.text("repoUrl"))
-            pinned = self.submission.text("commitSha") or None
+            pinned, known_ref = self.submission.text("commitSha") or None, self.submission.text("sourceRef")
             try:
-                snapshot = await fetch(self.env, repository, self._new_folder("git"), commit_sha=pinned, patient=True)
+                snapshot = await fetch(
+                    self.env,
+                    repository,
+                    self._new_folder("git"),
+                    commit_sha=pinned,
+                    # An earlier release accepted it without looking.
+                    find_ref=not known_ref,
+                    patient=True,
+                )
             except CommitNotAvailable:
                 snapshot = await fetch(self.env, repository, self._new_folder("git"), patient=True)
-            self.commit_sha = snapshot.commit_sha
+                known_ref = ""
+            self.commit_sha, self.ref = snapshot.commit_sha, snapshot.ref or known_ref
             self._package = await read_package(
                 snapshot, self.submission.text("skillPath"), destination=self._new_folder("tree")
             )
@@ -123,6 +134,7 @@ class Run:
             "skillName": package.name,
             "description": package.description,
             "commitSha": self.commit_sha,
+            "sourceRef": self.ref,
             "contentHash": package.content_hash,
             "verdict": decision.verdict,
             "decision": {**_as_value(decision), "engines": [STRUCTURE, *engines]},

@@ -7,6 +7,7 @@ SourceError
 ├── RepositoryEmpty        nothing has been committed
 ├── RepositoryMoved        the host answers with a redirect
 ├── CommitNotAvailable     the host no longer has the pinned commit
+├── CommitNotOnBranch      a pinned commit is on no branch or tag
 ├── RepositoryTooLarge     over one of the limits
 ├── FetchTimedOut          the time limit passed            (transient)
 ├── FetchFailed            any other failure of git         (transient)
@@ -64,6 +65,12 @@ class CommitNotAvailable(SourceError):
     """Raised when the host no longer has the pinned commit."""
 
     code = "commit_not_available"
+
+
+class CommitNotOnBranch(SourceError):
+    """Raised when a commit that was asked for by its id is on no branch or tag of the repository, or may not be."""
+
+    code = "commit_not_on_branch"
 
 
 class RepositoryTooLarge(SourceError):

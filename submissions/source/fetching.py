@@ -105,14 +105,16 @@ async def fetch(
     directory: Path,
     *,
     commit_sha: str | None = None,
+    find_ref: bool = False,
     patient: bool = False,
 ) -> Snapshot:
     """Fetch the newest commit of ``repository``, or exactly ``commit_sha``, into the empty folder ``directory``.
 
-    The policy is that of ``env``, and the fetch itself may take ``FETCH_SECONDS``. It waits for one of the
-    ``fetch_slots`` first. Without ``patient``, for a request that somebody is waiting for, it waits ``FETCH_SECONDS``
-    and then raises FetchTimedOut. With ``patient``, it waits without a limit, because a busy process is no failure of
-    this repository. Raises the other errors of ``fetch_snapshot`` as well.
+    ``find_ref`` is that of ``fetch_snapshot``. The policy is that of ``env``, and the fetch itself may take
+    ``FETCH_SECONDS``. It waits for one of the ``fetch_slots`` first. Without ``patient``, for a request that somebody
+    is waiting for, it waits ``FETCH_SECONDS`` and then raises FetchTimedOut. With ``patient``, it waits without a
+    limit, because a busy process is no failure of this repository. Raises the other errors of ``fetch_snapshot`` as
+    well.
     """
     async with _slot(patient=patient):
         return await fetch_snapshot(
@@ -121,4 +123,5 @@ async def fetch(
             policy=source_policy(env),
             limits=FetchLimits(seconds=settings.FETCH_SECONDS),
             commit_sha=commit_sha,
+            find_ref=find_ref,
         )

@@ -24,6 +24,7 @@ from submissions.source.git_errors import fetch_error, fetch_timed_out, first_us
 from submissions.source.git_process import FetchLimits, GitSandbox, fetch_configuration, open_sandbox
 from submissions.source.hosts import normalise_host, resolve_public
 from submissions.source.local import own_git_directory
+from submissions.source.reachable import Origin, ref_of
 from submissions.source.tree_entries import TreeEntry
 from submissions.source.urls import RepositoryURL, SourcePolicy, resolve_below
 from vskill.hidden_characters import visible
@@ -39,7 +40,8 @@ class Snapshot:
     """One fetched commit: its list of files, and the bare repository that holds their blobs.
 
     The repository is in the directory that was passed to ``fetch_snapshot``. The snapshot can be read until the
-    caller removes that directory.
+    caller removes that directory. ``ref`` is the branch or tag that the commit is on: ``HEAD`` for the default branch,
+    the name in the address, or ``refs/...`` for a commit that was named by its id; '' where that was not looked for.
     """
 
     commit_sha: str
@@ -47,6 +49,7 @@ class Snapshot:
     entries: tuple[TreeEntry, ...]
     sandbox: GitSandbox
     limits: FetchLimits
+    ref: str = ""
 
 
 async def fetch_snapshot(
@@ -56,30 +59,36 @@ async def fetch_snapshot(
     policy: SourcePolicy,
     limits: FetchLimits | None = None,
     commit_sha: str | None = None,
+    find_ref: bool = False,
 ) -> Snapshot:
     """Fetch the newest commit of ``repository``, or exactly ``commit_sha``, into the empty folder ``directory``.
 
-    Without ``commit_sha``, the ref in the address decides, then the default branch. ``policy`` says which hosts and
-    folders may be contacted; ``limits`` is the budget of the fetch. No working tree, hook, submodule, filter or
-    foreign git configuration is used. The caller removes ``directory``. Raises a SourceError whose ``transient`` says
-    whether a later attempt can succeed.
+    Without ``commit_sha``, the ref in the address decides, then the default branch. A commit id in the address has to
+    be on a branch or tag; so has ``commit_sha`` with ``find_ref``, and otherwise the caller has made sure of it.
+    ``policy`` says which hosts and folders may be contacted; ``limits`` is the budget of the fetch. No working tree,
+    hook, submodule, filter or foreign git configuration is used. The caller removes ``directory``. Raises a SourceError
+    whose ``transient`` says whether a later attempt can succeed.
     """
     limits = limits or FetchLimits()
     if commit_sha is not None and not _SHA.fullmatch(commit_sha):
         raise CommitNotAvailable("That is not a full commit id; 40 hexadecimal digits are needed.")
     try:
         async with asyncio.timeout(limits.seconds):
-            sandbox = await _fetch(repository, directory, policy, limits, commit_sha)
+            sandbox, origin = await _fetch(repository, directory, policy, limits, commit_sha)
             sha = await _resolve_commit(sandbox, limits, commit_sha)
+            ref = "" if commit_sha is not None else repository.ref or "HEAD"
+            # In any case: git takes ABCDEF... for the id that it is.
+            if (find_ref and commit_sha is not None) or _SHA.fullmatch(ref.lower()):
+                ref = await ref_of(sandbox, origin, sha, limits)
             entries = await _list_tree(sandbox, sha, limits)
     except TimeoutError:
         raise fetch_timed_out(repository.host, limits) from None
-    return Snapshot(sha, sandbox.git_dir, entries, sandbox, limits)
+    return Snapshot(sha, sandbox.git_dir, entries, sandbox, limits, ref)
 
 
 async def _fetch(
     repository: RepositoryURL, directory: Path, policy: SourcePolicy, limits: FetchLimits, commit_sha: str | None
-) -> GitSandbox:
+) -> tuple[GitSandbox, Origin]:
     failure: SourceError | None = None
     # In a thread, because this walks the folder of a local repository.
     for url in await asyncio.to_thread(lambda: list(_addresses_to_try(repository, policy))):
@@ -103,7 +112,7 @@ async def _fetch(
             transport=urlsplit(url).scheme,
         )
         if result.ok:
-            return sandbox
+            return sandbox, Origin(url, urlsplit(url).scheme, configuration, repository.host)
         if (fault := fault_of_child(result.stderr)) is not None:
             raise MachineFault(f"git could not work on this server: {visible(fault, 200)}")
         error = fetch_error(result, repository.host, limits, pinned=commit_sha is not None)
