@@ -12,7 +12,7 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
 from submissions.intake import Accepted, IntakeBusy, NoSkillFound, Outcome, submit
-from submissions.presentation import as_json, transition_as_json
+from submissions.presentation import as_json, transition_as_json, withdrawal_of
 from submissions.source.errors import InvalidRepositoryURL, SourceError
 from submissions.source.fetching import repository_url
 from submissions.store.queries import get_submission, get_submission_index, history
@@ -145,7 +145,7 @@ def _accepted(env: WorkerEnv, answer: Accepted) -> dict[str, Any]:
         item |= {"duplicate": True, "submissionId": answer.submission.id}
     if answer.outcome is Outcome.ALREADY_VERIFIED:
         item["alreadyVerified"] = True
-    if answer.outcome is Outcome.BLOCKED:
+    if answer.outcome in (Outcome.BLOCKED, Outcome.WITHDRAWN):
         item["blocked"] = True
     return item
 
@@ -159,6 +159,8 @@ async def submission(_request: HttpRequest, submission_id: str) -> JsonResponse:
     except SubmissionNotFound as error:
         return _error(error, 404)
     steps = await readers.run(history, env, submission_id)
-    response = JsonResponse({**as_json(env, found), "history": [transition_as_json(step) for step in steps]})
+    withdrawn = await readers.run(withdrawal_of, env, found)
+    body = {**as_json(env, found), "withdrawn": withdrawn or None}
+    response = JsonResponse({**body, "history": [transition_as_json(step) for step in steps]})
     response["Cache-Control"] = "no-store"
     return response

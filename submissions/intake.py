@@ -16,6 +16,7 @@ from django.db import IntegrityError, transaction
 
 from marketplace.skills.blocklist import is_blocked
 from marketplace.skills.publishers import skill_identity
+from marketplace.skills.withdrawal import why_withdrawn
 from submissions import messages
 from submissions.models import SubmissionEntry
 from submissions.source.fetching import fetch, repository_url, scratch_folder
@@ -35,6 +36,7 @@ from vskill.kv.threads import writers
 
 _TOKEN_SALT = "vskill.intake.discovery"  # noqa: S105 - names what is signed; the key is SECRET_KEY
 TOKEN_HOURS = 6
+_SAME_CONTENT = "(The same content is not published again: change it, and submit it then.)"
 
 
 class NoSkillFound(VskillError):
@@ -63,6 +65,7 @@ class Outcome(StrEnum):
     ALREADY_VERIFIED = "already_verified"
     BLOCKED = "blocked"
     INVALID = "invalid"
+    WITHDRAWN = "withdrawn"
 
 
 @dataclass(frozen=True)
@@ -251,14 +254,17 @@ def accept_one(
 ) -> Accepted:
     """Submit one skill of a discovery on the calling thread, and return the answer.
 
-    Any number of calls at once leave one submission and one message. ``source``, ``actor`` and ``submitter`` are those
-    of ``accept``. Raises ``IntakeBusy`` after three lost races.
+    A skill that is withheld, and the content of a withdrawn version, are not submitted. Any number of calls at once
+    leave one submission and one message. ``source``, ``actor`` and ``submitter`` are those of ``accept``. Raises
+    ``IntakeBusy`` after three lost races.
     """
     if skill.problems:
         return Accepted(skill, Outcome.INVALID, None, " ".join(skill.problems))
     if (block := is_blocked(env, discovery.repo_url)) is not None:
         return Accepted(skill, Outcome.BLOCKED, None, block.reason)
     identity = skill_identity(discovery.repo_url, skill.path)
+    if reason := why_withdrawn(env, identity):
+        return Accepted(skill, Outcome.WITHDRAWN, None, reason)
     fields: Mapping[str, Any] = {
         "repoUrl": discovery.repo_url,
         "skillName": skill.name,
@@ -277,6 +283,8 @@ def accept_one(
                 if (live := _live(env, identity)) is not None:
                     return Accepted(skill, Outcome.DUPLICATE, _revive(env, read_submission(env, live), actor))
                 if (published := _published(env, identity, skill.source_digest)) is not None:
+                    if reason := why_withdrawn(env, identity, published.text("version")):
+                        return Accepted(skill, Outcome.WITHDRAWN, None, f"{reason} {_SAME_CONTENT}")
                     return Accepted(skill, Outcome.ALREADY_VERIFIED, published)
                 submission = create_submission(env, fields, actor=actor, trigger=source)
                 messages.send(env, submission.id)

@@ -12,7 +12,9 @@ from django.urls import reverse
 from marketplace.addresses import ref_words, skill_href
 from marketplace.catalog import find_skill
 from marketplace.models import SkillEntry
+from marketplace.skills.publishers import skill_identity
 from marketplace.skills.visibility import visible_skills
+from marketplace.skills.withdrawal import why_withdrawn
 from submissions.messages import count_ahead
 from submissions.models import SubmissionEntry, SubmissionTransition
 from submissions.states import STATES, Group, State
@@ -72,6 +74,14 @@ def as_json(env: WorkerEnv, submission: Submission) -> dict[str, Any]:
         "createdAt": submission.text("createdAt"),
         "updatedAt": submission.text("updatedAt"),
     }
+
+
+def withdrawal_of(env: WorkerEnv, submission: Submission) -> str:
+    """Return why the skill or version that a submission published is withdrawn; empty where it is not."""
+    if submission.state is not State.PUBLISHED:
+        return ""
+    identity = skill_identity(submission.text("repoUrl"), submission.text("skillPath"))
+    return why_withdrawn(env, identity, submission.text("version"))
 
 
 def transition_as_json(step: SubmissionTransition) -> dict[str, Any]:
@@ -147,12 +157,13 @@ async def submission_page(env: WorkerEnv, submission: Submission) -> dict[str, A
     evidence = await all_evidence(env, submission.id) if isinstance(decision, dict) else []
     slug = submission.text("slug") if submission.state is State.PUBLISHED else ""
     withdrawn = bool(slug) and await find_skill(env, slug) is None
+    reason = await readers.run(withdrawal_of, env, submission)
     return {
         "submission": {
             "id": submission.id,
             "state": submission.state,
             "state_label": info.label,
-            "state_explanation": _WITHDRAWN if withdrawn else info.explanation,
+            "state_explanation": f"{_WITHDRAWN} {reason}".strip() if withdrawn else reason or info.explanation,
             "group": info.group,
             "repo_url": submission.text("repoUrl"),
             "skill_name": submission.text("skillName"),

@@ -30,15 +30,17 @@ from marketplace.api.shapes import (
     summary_of,
     version_shape,
     vskill_version,
+    withheld_shape,
 )
 from marketplace.api.trust import dialects, evidence, milliseconds, moderation
 from marketplace.artifacts.archives import MANIFEST_NAME
-from marketplace.catalog import SORTS, SkillFilters, fetchable_versions, find_version_sync, list_skills
+from marketplace.catalog import SORTS, SkillFilters, fetchable_versions, find_version_sync, is_visible, list_skills
 from marketplace.errors import InvalidListing
 from marketplace.judgement import verdict_of
 from marketplace.models import SkillEntry, SkillVersion
 from marketplace.skills.search import search_sync
 from marketplace.skills.slugs import base_slug
+from marketplace.skills.withdrawal import nothing_offered
 
 # clawhub's names of sort orders. Skills have no ratings here, so its two orders by rating are the order by downloads.
 _SORTS: Final = {
@@ -98,8 +100,24 @@ def skills(call: ApiCall) -> HttpResponse:
 
 @api_view(*SAFE)
 def detail(call: ApiCall) -> HttpResponse:
-    """Describe one skill, with the text of its SKILL.md for clients that install only that file."""
-    skill = named_skill(call)
+    """Describe one skill, with the text of its SKILL.md for clients that install only that file.
+
+    A withheld skill has no latest version and nothing of its author's, so that ``clawhub update --all`` asks how to
+    install it, prints the reason and goes on.
+    """
+    skill = named_skill(call, hidden=True)
+    if not is_visible(skill):
+        shape = withheld_shape(skill)
+        return json_response(
+            {
+                "skill": shape,
+                "latestVersion": None,
+                "metadata": None,
+                "owner": None,
+                "moderation": None,
+                "blocked": True,
+            }
+        )
     latest = find_version_sync(call.env, skill) if skill.latest_version else None
     shape = skill_shape(skill, latest)
     body: dict[str, Any] = {
@@ -184,8 +202,13 @@ def resolve(call: ApiCall) -> HttpResponse:
 
 @api_view(*SAFE)
 def install(call: ApiCall) -> HttpResponse:
-    """Return the URL of the archive that installs a skill."""
-    skill = named_skill(call)
+    """Return the URL of the archive that installs a skill, or 410 with the reason in the form that clawhub prints."""
+    skill = named_skill(call, hidden=True)
+    if not is_visible(skill) or not skill.latest_version:
+        said = nothing_offered(call.env, skill)
+        # The client knows a few reasons only; it prints the message.
+        gone = {"ok": False, "slug": skill.slug, "reason": "archive_version_missing", "message": said, "status": 410}
+        return json_response(gone, 410)
     found = exact_version(call.env, skill, "")
     address = f"{public_base(call.request, call.env)}/api/v1/download?slug={skill.slug}&version={found.version}"
     archive = {"version": found.version, "downloadUrl": address}

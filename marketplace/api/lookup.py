@@ -7,23 +7,19 @@ from dataclasses import dataclass
 from marketplace.api.http import ApiCall, ApiError, parameter
 from marketplace.catalog import find_skill_sync, find_version_sync, is_visible
 from marketplace.models import ArchiveBlob, SkillEntry, SkillVersion
-from marketplace.records import Visibility
 from marketplace.skills.publishers import publisher_of
+from marketplace.skills.withdrawal import nothing_offered, withheld
 from vskill.environments import WorkerEnv
 
 SKILL_NOT_FOUND = "Skill not found"
-_WITHHELD = {
-    Visibility.QUARANTINED: (403, "This skill is quarantined: the registry withholds it and its files. Do not use it."),
-    Visibility.DELETED: (410, "This skill was taken out of the registry."),
-}
 
 
-def visible_skill(env: WorkerEnv, slug: str, *, owner: str = "", repo: str = "") -> SkillEntry:
+def visible_skill(env: WorkerEnv, slug: str, *, owner: str = "", repo: str = "", hidden: bool = False) -> SkillEntry:
     """Return the visible skill that has or had ``slug``.
 
     ``owner`` (a publisher's handle, with or without ``@``) and ``repo`` (the name of a repository) must match where
-    they are given. Raises ``ApiError``: 404 where there is no such skill, 403 for one in quarantine, 410 for one that
-    was deleted.
+    they are given. With ``hidden``, a withheld skill is returned as well. Raises ``ApiError``: 404 where there is no
+    such skill, and 410 with the reason for one that is in quarantine or was deleted.
     """
     skill = find_skill_sync(env, slug.lower(), hidden=True) or find_skill_sync(env, slug, hidden=True)
     if skill is None:
@@ -32,15 +28,20 @@ def visible_skill(env: WorkerEnv, slug: str, *, owner: str = "", repo: str = "")
         raise ApiError(404, SKILL_NOT_FOUND)
     if repo and repo.lower() != publisher_of(skill.repo_url).repository:
         raise ApiError(404, SKILL_NOT_FOUND)
-    if not is_visible(skill):
-        raise ApiError(*_WITHHELD.get(Visibility(skill.visibility), (404, SKILL_NOT_FOUND)))
+    if not hidden and not is_visible(skill):
+        reason = withheld(skill)
+        raise ApiError(410, reason) if reason else ApiError(404, SKILL_NOT_FOUND)
     return skill
 
 
-def named_skill(call: ApiCall) -> SkillEntry:
-    """Return the skill that the path names; the query parameter ``ownerHandle`` must match its owner if present."""
+def named_skill(call: ApiCall, *, hidden: bool = False) -> SkillEntry:
+    """Return the skill that the path names; the query parameter ``ownerHandle`` must match its owner if present.
+
+    ``hidden`` is that of ``visible_skill``.
+    """
     owner = call.path_parameters.get("owner") or parameter(call, "ownerHandle")
-    return visible_skill(call.env, call.path_parameters["slug"], owner=owner, repo=call.path_parameters.get("repo", ""))
+    repo = call.path_parameters.get("repo", "")
+    return visible_skill(call.env, call.path_parameters["slug"], owner=owner, repo=repo, hidden=hidden)
 
 
 def requested_version(call: ApiCall, skill: SkillEntry, version: str = "") -> SkillVersion:
@@ -59,7 +60,7 @@ def exact_version(env: WorkerEnv, skill: SkillEntry, version: str) -> SkillVersi
     """Return a fetchable version by its number, or the latest for an empty one; raise ``ApiError`` 404 for none."""
     found = find_version_sync(env, skill, version) if version or skill.latest_version else None
     if found is None:
-        raise ApiError(404, "Version not found" if version else "This skill has no version that is offered.")
+        raise ApiError(404, "Version not found" if version else nothing_offered(env, skill))
     return found
 
 

@@ -14,6 +14,7 @@ from marketplace.errors import MalformedRecord
 from marketplace.judgement import verdict_of
 from marketplace.models import SkillEntry, SkillVersion
 from marketplace.skills.publishers import publisher_of
+from marketplace.skills.withdrawal import withdrawn, withheld
 
 
 def _tags(skill: SkillEntry) -> list[str]:
@@ -72,6 +73,29 @@ def skill_shape(skill: SkillEntry, latest: SkillVersion | None) -> dict[str, Any
     }
 
 
+def withheld_shape(skill: SkillEntry) -> dict[str, Any]:
+    """Return a withheld skill: its slug, that it is blocked, and why, but nothing that its author wrote."""
+    reason = withheld(skill)
+    return {
+        "slug": skill.slug,
+        "displayName": skill.slug,
+        "summary": reason,
+        "description": reason,
+        "topics": [],
+        "tags": {},
+        "stats": {},
+        "createdAt": milliseconds(skill.published_at),
+        "updatedAt": milliseconds(skill.changed_at),
+        "metadata": None,
+        "name": skill.slug,
+        "currentVersion": "",
+        "certTier": "",
+        "trustTier": dialects("", skill.visibility).trust_tier,
+        "isBlocked": True,
+        "isTainted": False,
+    }
+
+
 def list_item(skill: SkillEntry, latest: SkillVersion | None) -> dict[str, Any]:
     """Return a skill in a list with its latest version; clawhub wants the field left out, not null, for none."""
     item = {**skill_shape(skill, latest), "ownerHandle": skill.publisher_handle}
@@ -96,7 +120,7 @@ def version_shape(version: SkillVersion) -> dict[str, Any]:
     """
     verdict = verdict_of(version)
     said = dialects(verdict)
-    changelog = (f"Published from commit {version.commit_sha[:12]}.", said.warning)
+    changelog = (withdrawn(version), f"Published from commit {version.commit_sha[:12]}.", said.warning)
     shape: dict[str, Any] = {
         "version": version.version,
         "createdAt": milliseconds(version.created_at),
@@ -118,11 +142,12 @@ def version_shape(version: SkillVersion) -> dict[str, Any]:
 def vskill_version(version: SkillVersion) -> dict[str, Any]:
     """Return a version in the fields that ``vskill versions`` prints; its time is an ISO text."""
     said = dialects(verdict_of(version))
+    summary = (withdrawn(version), f"commit {version.commit_sha[:12]}", said.warning)
     return {
         "version": version.version,
         "certTier": said.certification_tier,
         "createdAt": version.created_at.isoformat(),
         "contentHash": version.content_hash,
-        "diffSummary": " ".join(part for part in (f"commit {version.commit_sha[:12]}", said.warning) if part),
+        "diffSummary": " ".join(part for part in summary if part),
         "yanked": version.yanked_at is not None,
     }

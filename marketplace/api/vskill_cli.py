@@ -18,6 +18,7 @@ from marketplace.records import Visibility
 from marketplace.skills.blocklist import Block, BlockKind, InvalidBlock, is_blocked, list_blocks
 from marketplace.skills.search import search_sync
 from marketplace.skills.versions import parse_version
+from marketplace.skills.withdrawal import why_withdrawn
 from vskill.environments import WorkerEnv
 
 _MOST_CHECKED: Final = 200
@@ -45,9 +46,13 @@ def _update(env: WorkerEnv, item: dict[str, Any]) -> dict[str, Any]:
     name, installed = str(item.get("name", "")), str(item.get("currentVersion", ""))
     try:
         owner, repo, slug = name.split("/") if name.count("/") == 2 else ("", "", name)
-        skill = visible_skill(env, slug, owner=owner, repo=repo)
+        skill = visible_skill(env, slug, owner=owner, repo=repo, hidden=True)
     except ApiError:
         return {"name": name, "installed": installed, "latest": None, "updateAvailable": False}
+    reason = why_withdrawn(env, skill.identity, installed)
+    told = {"withdrawn": True, "diffSummary": reason} if reason else {}
+    if not is_visible(skill):
+        return {"name": name, "installed": installed, "latest": None, "updateAvailable": False, **told}
     latest, present = parse_version(skill.latest_version), parse_version(installed)
     newer = latest is not None and (latest > present if present is not None else skill.latest_version != installed)
     return {
@@ -56,6 +61,7 @@ def _update(env: WorkerEnv, item: dict[str, Any]) -> dict[str, Any]:
         "latest": skill.latest_version or None,
         "updateAvailable": newer,
         "certTier": dialects(skill.verdict, skill.visibility).certification_tier,
+        **told,
     }
 
 

@@ -67,6 +67,30 @@ def test_a_quarantined_skill_cannot_be_installed(env: WorkerEnv, machine: Client
     assert not (machine.work / "skills/hello-skill").exists()
 
 
+def test_an_update_of_everything_names_what_was_withdrawn_and_goes_on(env: WorkerEnv, machine: ClientMachine) -> None:
+    for name in ("a-skill", "b-skill"):
+        publish_example(env, name=name, declared_version="1.0.0")
+        machine.shell(f"npx clawhub install {name}")
+    quarantine_skill(env, "a-skill", actor="test", reason="steals keys")
+    publish_example(env, name="b-skill", declared_version="1.1.0", body="Second.")
+
+    printed = machine.shell("npx clawhub update --all")
+
+    assert "a-skill: This skill is quarantined" in printed
+    assert "steals keys" in printed
+    assert "1.1.0" in printed
+
+
+def test_what_was_approved_in_spite_of_findings_is_suspicious(env: WorkerEnv, machine: ClientMachine) -> None:
+    publish_example(env, verdict="held_high")
+
+    printed = machine.shell("npx clawhub inspect hello-skill --version 0.0.1")
+    assert "CLEAN" not in printed
+    assert "Licence: MIT." in printed
+    assert "--force" in machine.shell("npx clawhub install hello-skill", code=1)
+    machine.shell("npx clawhub install hello-skill --force")
+
+
 def test_it_finds_the_api_by_the_address_of_the_site(env: WorkerEnv, machine: ClientMachine) -> None:
     publish_example(env)
     assert "hello-skill" in machine.shell("npx clawhub search hello", without=("CLAWHUB_REGISTRY",))

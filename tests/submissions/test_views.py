@@ -216,4 +216,7 @@ async def test_a_skill_that_was_withdrawn_is_no_longer_linked_to(
     assert "have since withdrawn" in page
     assert "/skills/one" not in page
     assert f"/submissions/{submission.id}" in listed
-    assert again["Location"] == f"/submissions/{submission.id}"
+    assert again.status_code == 422
+    assert "is quarantined" in again.content.decode()
+    assert "The reason given: reported" in again.content.decode()
+    assert "The reason given: reported" in page

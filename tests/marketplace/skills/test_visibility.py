@@ -40,6 +40,8 @@ BY_NAME = (
     "/skills/old-name",
     "/api/v1/skills/old-name",
 )
+# A withheld skill is described here with the reason alone, so that clients go on past it.
+DETAIL = (f"/api/v1/skills/{SLUG}", f"/api/v1/skills/acme/skills/{SLUG}", "/api/v1/skills/old-name")
 # Addresses that offer the latest version.
 LATEST = (
     f"/api/v1/skills/{SLUG}/verify",
@@ -127,7 +129,13 @@ def test_no_list_shows_a_withdrawn_skill(client: Client, env: WorkerEnv, state: 
 @pytest.mark.parametrize("state", ["quarantined", "deleted"])
 def test_no_address_gives_anything_of_a_withheld_skill(client: Client, env: WorkerEnv, state: str) -> None:
     STATES[state](env)
-    assert [one for one in (*BY_NAME, *LATEST, *EXACT) if fetches(client, one) or shows(client, one)] == []
+    closed = [one for one in (*BY_NAME, *LATEST, *EXACT) if one not in DETAIL]
+    assert [one for one in closed if fetches(client, one) or shows(client, one)] == []
+    for address in DETAIL:
+        body = client.get(address).json()
+        assert (body["latestVersion"], body["blocked"], body["skill"]["isBlocked"]) == (None, True, True)
+        assert body["skill"]["summary"].endswith("The reason given: test")
+        assert "content" not in body["skill"]
     assert [skill.slug for skill in async_to_sync(enumerate_published_skills)(env).skills] == ["neighbour"]
 
 
