@@ -232,3 +232,20 @@ def test_a_head_request_has_no_body(client: Client, env: WorkerEnv) -> None:
     publish_example(env)
     answer = client.head("/api/v1/skills/hello-skill")
     assert (answer.status_code, answer.content) == (200, b"")
+
+
+@pytest.mark.parametrize(
+    ("license_", "said"), [("Apache-2.0", "Licence: Apache-2.0."), ("", "Its author states no licence.")]
+)
+def test_the_true_licence_stands_where_the_client_prints_its_own(
+    client: Client, env: WorkerEnv, license_: str, said: str
+) -> None:
+    publish_example(env, license=license_)
+    detail = get(client, "/api/v1/skills/hello-skill")
+    assert (detail["latestVersion"]["license"], detail["latestVersion"]["spdx"]) == (None, license_)
+    for shape in (
+        detail["skill"],
+        get(client, "/api/v1/skills")["items"][0],
+        get(client, "/api/v1/search?q=hello")["results"][0],
+    ):
+        assert shape["summary"] == f"Says hello as hello-skill. ({said})"
