@@ -15,9 +15,10 @@ from typing import Final
 from django.db import transaction
 
 from marketplace.errors import MarketplaceError
-from marketplace.skills.publishers import normalised_repository, publisher_of
+from marketplace.skills.publishers import blocked_spellings, normalised_repository, publisher_of
 from marketplace.skills.store import now_text, record_event
 from vskill.environments import WorkerEnv
+from vskill.kv.codec import is_storable
 from vskill.kv.models import KVEntry
 from vskill.kv.namespace import KVNamespace
 from vskill.kv.outcomes import Status
@@ -69,16 +70,20 @@ def block_key(kind: BlockKind, value: str) -> str:
 def _normalised(kind: BlockKind, value: str) -> str:
     value = value.strip()
     if kind is BlockKind.REPO:
-        if not re.fullmatch(r"(https?|file)://\S+", value):
-            raise InvalidBlock(f"{value!r} is not a repository's address, such as https://github.com/owner/repository.")
-        return normalised_repository(value)
+        if not re.fullmatch(r"(https?|file)://\S+", value) or not is_storable(value):
+            raise InvalidBlock(f"{value!a} is not a repository's address, such as https://github.com/owner/repository.")
+        try:
+            return normalised_repository(value)
+        except ValueError as error:
+            raise InvalidBlock(f"{value!a} is not a valid address.") from error
     if kind is BlockKind.OWNER:
-        owner = value.lower().strip("/")
+        # In lower case on every host: a host that nobody knows may ignore case, and a block must not be evaded by it.
+        owner = value.lower().strip("/").removeprefix("www.")
         if not re.fullmatch(r"[^\s/]+(/[^\s/]+)+", owner):
-            raise InvalidBlock(f"{value!r} is not an owner. Write host/owner, such as github.com/owner.")
+            raise InvalidBlock(f"{value!a} is not an owner. Write host/owner, such as github.com/owner.")
         return owner
     if not re.fullmatch(r"[0-9a-f]{64}", value.lower()):
-        raise InvalidBlock(f"{value!r} is not a content hash, which has 64 hexadecimal digits.")
+        raise InvalidBlock(f"{value!a} is not a content hash, which has 64 hexadecimal digits.")
     return value.lower()
 
 
@@ -143,7 +148,10 @@ def is_blocked(env: WorkerEnv, repo_url: str, content_hash: str = "") -> Block |
     Raises ``EntryUnavailable`` where an entry cannot be read: a failed read never counts as not blocked. Raises
     ``InvalidBlock`` where ``repo_url`` is not the URL of a repository.
     """
-    keys = [block_key(BlockKind.REPO, repo_url), block_key(BlockKind.OWNER, publisher_of(repo_url).identity)]
+    block_key(BlockKind.REPO, repo_url)
+    keys = [block_key(BlockKind.REPO, one) for one in blocked_spellings(repo_url)]
+    # A block of a group is one of its subgroups.
+    keys += [block_key(BlockKind.OWNER, one) for one in publisher_of(repo_url).groups]
     if content_hash:
         keys.append(block_key(BlockKind.CONTENT, content_hash))
     for key in keys:

@@ -4,45 +4,121 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote_to_bytes, urlsplit
 
 # Hosts that ignore case in names of owners and repositories; elsewhere, names that differ in case may be two owners.
-_CASE_INSENSITIVE_HOSTS: Final = frozenset({"github.com", "gitlab.com", "bitbucket.org", "codeberg.org"})
+CASE_BLIND_HOSTS: Final = frozenset({"github.com", "gitlab.com", "bitbucket.org", "codeberg.org"})
 _LOCAL_HOST: Final = "local"
 _ON_GITHUB: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})/[A-Za-z0-9._-]{1,100}")
 _HOST_AND_PATH: Final = re.compile(r"[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+(?::\d+)?/\S+/\S+")
+_DEFAULT_PORTS: Final = {"https": ":443", "http": ":80"}
+# Left as they are in an identity; other characters, such as a space, become %20.
+_SAFE: Final = "~@+=,$!()'*;&:"
+# First segments of a path that name a service of the host and no owner: all owners of the host share them.
+_SERVICES: Final = frozenset({"scm", "git"})
+_PLAIN_OWNER: Final = re.compile(r"[a-z0-9_-]+")
+_PLAIN_HOST: Final = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*")
+_LONGEST_HANDLE: Final = 200
+_LONGEST_IDENTITY: Final = 300
+_HASH_DIGITS: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
 class Publisher:
     """The owner of a repository.
 
-    ``identity`` is ``host/owner`` in lower case. ``handle`` is unique to it and safe in a URL: the owner alone on
-    GitHub, whose names have no dot, and ``owner.host`` elsewhere, so that no owner on another host can claim the
-    handle of a GitHub owner. ``owner`` and ``repository`` are the two parts of the URL's path, in lower case.
+    ``identity`` is ``host/owner``: the host in lower case with a port that is not the default one and without ``www.``,
+    the owner in lower case on ``CASE_BLIND_HOSTS``, with special characters quoted as in a URL. A subgroup belongs to
+    its group: the owner is the first segment of the path. ``groups`` are the identities from that owner down to the
+    innermost subgroup.
+
+    ``handle`` is unique to the identity and safe in a URL: the owner alone on GitHub, whose names have no dot, and
+    ``owner.host`` elsewhere, so that no owner on another host can claim the handle of a GitHub owner. One that had to
+    be changed to be safe ends with ``~`` and a short hash of the identity; no other handle has a ``~``.
+
+    ``owner`` and ``repository`` are the two parts of the URL's path, in lower case.
     """
 
     identity: str
     handle: str
     owner: str
     repository: str
+    groups: tuple[str, ...]
 
 
 def publisher_of(repo_url: str) -> Publisher:
-    """Return the publisher of a repository by its normalised URL."""
+    """Return the publisher of a repository by its normalised URL; raise ``ValueError`` where it is not a URL."""
     parts = urlsplit(repo_url)
-    segments = [unquote(segment, errors="replace").lower() for segment in parts.path.split("/") if segment]
-    repository = (segments[-1] if segments else "").removesuffix(".git")
+    # Undecodable bytes stay apart, because two owners may differ in them alone.
+    segments = [unquote_to_bytes(segment).decode(errors="surrogateescape") for segment in parts.path.split("/")]
+    segments = [segment for segment in segments if segment]
+    repository = (segments[-1] if segments else "").lower().removesuffix(".git")
     if parts.scheme == "file":
         host, owners = _LOCAL_HOST, segments[-2:-1] or [_LOCAL_HOST]
+        owners = [owner.lower() for owner in owners]
     else:
-        host, owners = _host(parts.netloc), segments[:-1] or [_host(parts.netloc)]
-    owner = "/".join(owners)
-    bare = "~".join(re.sub(r"[^a-z0-9._-]+", "-", segment).strip(".-") or "-" for segment in owners)
-    handle = bare if host == "github.com" else f"{bare}.{host.replace(':', '-')}"
-    return Publisher(f"{host}/{owner}", handle[:200], owner, repository)
+        host = _bare_host(parts.scheme, parts.netloc)
+        owners = segments[:-1] or [host]
+        if host in CASE_BLIND_HOSTS:
+            owners = [owner.lower() for owner in owners]
+        if host == _LOCAL_HOST:
+            # So that it is not taken for the folders of this machine.
+            host = f"{host}:443"
+    first = 2 if owners[0] in _SERVICES and len(owners) > 1 else 1
+    quoted = [quote(owner.encode(errors="surrogateescape"), safe=_SAFE) for owner in owners]
+    groups = tuple(_cut_identity(f"{host}/{'/'.join(quoted[:end])}") for end in range(first, len(quoted) + 1))
+    name = _storable("/".join(owners)).lower()
+    return Publisher(groups[0], _handle(groups[0]), name, _storable(repository), groups)
+
+
+def owned_by(repo_url: str, owners: Iterable[str]) -> bool:
+    """Return whether one of ``owners`` (``host/owner`` or ``host/group/subgroup``) owns a repository.
+
+    ``/folder`` names the folder of repositories on this machine. Case counts where it does for the host, and a port
+    counts as part of the host. False where ``repo_url`` is not a URL.
+    """
+    try:
+        groups = publisher_of(repo_url).groups
+    except ValueError:
+        return False
+    wanted = {_as_identity(owner) for owner in owners}
+    return not wanted.isdisjoint(groups)
+
+
+def _as_identity(owner: str) -> str:
+    host, _, path = owner.strip().rstrip("/").partition("/")
+    if host in ("", _LOCAL_HOST):
+        return f"{_LOCAL_HOST}/{path.lower()}"
+    host = _bare_host("https", host)
+    return f"{host}/{path.lower() if host in CASE_BLIND_HOSTS else path}"
+
+
+def _handle(identity: str) -> str:
+    host, _, owner = identity.partition("/")
+    named = owner if host == "github.com" else f"{owner}.{host}"
+    if _PLAIN_OWNER.fullmatch(owner) and _PLAIN_HOST.fullmatch(host) and len(named) <= _LONGEST_HANDLE:
+        return named
+    safe = re.sub(r"[^a-z0-9._-]+", "-", named.lower()).strip(".-") or "-"
+    digest = hashlib.sha256(identity.encode()).hexdigest()[:_HASH_DIGITS]
+    return f"{safe[: _LONGEST_HANDLE - _HASH_DIGITS - 1]}~{digest}"
+
+
+def _cut_identity(identity: str) -> str:
+    if len(identity) <= _LONGEST_IDENTITY:
+        return identity
+    # No identity that was not cut has a % without two digits after it.
+    return f"{identity[:200]}%{hashlib.sha256(identity.encode()).hexdigest()}%"
+
+
+def _bare_host(scheme: str, netloc: str) -> str:
+    return _host(netloc).removesuffix(_DEFAULT_PORTS.get(scheme, ":443")).removesuffix(".").removeprefix("www.")
+
+
+def _storable(text: str) -> str:
+    return text.encode(errors="replace").decode()
 
 
 def full_address(text: str) -> str:
@@ -57,9 +133,19 @@ def normalised_repository(repo_url: str) -> str:
     parts = urlsplit(repo_url.strip())
     host = _host(parts.netloc)
     path = parts.path.rstrip("/").removesuffix(".git")
-    if host in _CASE_INSENSITIVE_HOSTS:
+    if host in CASE_BLIND_HOSTS:
         path = path.lower()
     return f"{parts.scheme.lower()}://{'' if host == _LOCAL_HOST else host}{path}"
+
+
+def blocked_spellings(repo_url: str) -> tuple[str, ...]:
+    """Return the canonical URLs by which a repository may be blocked: as it is, and without ``www.`` and ``:443``."""
+    canonical = normalised_repository(repo_url)
+    parts = urlsplit(canonical)
+    if parts.scheme == "file":
+        return (canonical,)
+    bare = normalised_repository(parts._replace(netloc=_bare_host(parts.scheme, parts.netloc)).geturl())
+    return tuple(dict.fromkeys((canonical, bare)))
 
 
 def skill_identity(repo_url: str, skill_path: str) -> str:
