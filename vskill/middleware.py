@@ -54,6 +54,8 @@ class WorkerEnvMiddleware(_Middleware):
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
         """Process the request in the scope of its environment; answer 421 where no environment serves the host."""
+        # PostgreSQL refuses NUL in a query, such as the one for the session, and a quoted cookie can hold it.
+        request.COOKIES = {name: value for name, value in request.COOKIES.items() if "\0" not in value}
         if self.is_async:
             return self._answer(request)
         if (env := _environment_of(request)) is None:
@@ -61,15 +63,29 @@ class WorkerEnvMiddleware(_Middleware):
         return _stream_in_scope(env, cast(HttpResponseBase, run_with_worker_env(env, self.get_response, request)))
 
     def process_view(self, request: HttpRequest, _view: Any, _args: Any, _kwargs: Any) -> None:
-        """Answer 404 to a path with a NUL character, which nothing is named by and PostgreSQL refuses in a query."""
+        """Answer 404 to a path with a NUL character, which nothing is named by and PostgreSQL refuses in a query.
+
+        The admin reads a query string without it.
+        """
         if "\0" in request.path_info:
             raise Http404("No name has a NUL character.")
+        if request.path_info.startswith("/admin/"):
+            _drop_nul(request)
 
     async def _answer(self, request: HttpRequest) -> HttpResponseBase:
         if (env := _environment_of(request)) is None:
             return _misdirected()
         answering = cast(Awaitable[HttpResponseBase], run_with_worker_env(env, self.get_response, request))
         return _stream_in_scope(env, await answering)
+
+
+def _drop_nul(request: HttpRequest) -> None:
+    """Remove NUL from a query string: Django's admin passes the filters of a list to the database unchecked."""
+    query = str(request.META.get("QUERY_STRING", ""))
+    while "%00" in query or "\0" in query:
+        query = query.replace("%00", "").replace("\0", "")
+        request.META["QUERY_STRING"] = query
+        request.__dict__.pop("GET", None)
 
 
 def _environment_of(request: HttpRequest) -> WorkerEnv | None:

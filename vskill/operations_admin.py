@@ -18,6 +18,8 @@ from vskill.errors import VskillError
 from vskill.read_only_admin import ReadOnlyAdmin, row_numbers
 
 MOST_ROWS: Final = 1000
+# Servers refuse long addresses.
+MOST_IN_ADDRESS: Final = 100
 
 
 class Operation(Protocol):
@@ -93,25 +95,35 @@ class OperationsAdmin(ReadOnlyAdmin):
     def operate(self, request: HttpRequest, name: str) -> HttpResponse:
         """Show the confirmation page of an operation, or run it on each target where a reason was posted.
 
-        The query parameter ``ids`` lists primary keys, of which the first ``MOST_ROWS`` count.
+        The field or query parameter ``ids`` lists primary keys, of which the first ``MOST_ROWS`` count.
         """
         if not self.has_operate_permission(request):
             raise PermissionDenied
         operation = self.operations.get(name)
         if operation is None:
             raise Http404
-        rows = self.get_queryset(request).filter(pk__in=row_numbers(request.GET.get("ids", ""))[:MOST_ROWS])
-        targets = self.targets_of(request, operation, rows)
-        reason = request.POST.get("reason", "").strip()
+        posted = request.POST.get("ids", "")
+        numbers = row_numbers(posted or request.GET.get("ids", ""))[:MOST_ROWS]
+        targets = self.targets_of(request, operation, self.get_queryset(request).filter(pk__in=numbers))
+        reason = request.POST.get("reason", "").replace("\0", "").strip()
         if request.method == "POST" and reason:
             self._run(request, operation, targets, reason)
             return HttpResponseRedirect(reverse(f"admin:{self._url_name('changelist')}"))
+        missing = request.method == "POST"
+        return self._confirmation(request, operation, targets, posted=posted, missing_reason=missing)
+
+    def _confirmation(
+        self, request: HttpRequest, operation: Operation, targets: list[Any], *, posted: str, missing_reason: bool
+    ) -> HttpResponse:
+        """Return the confirmation page, whose form sends the ids that are ``posted`` rather than in the address."""
         context = {
             **self.admin_site.each_context(request),
             "title": operation.label,
             "operation": operation,
             self.targets_name: targets,
-            "missing_reason": request.method == "POST",
+            "missing_reason": missing_reason,
+            "posted_ids": posted,
+            "operate_address": self.operate_address(operation.name),
             "opts": self.opts,
         }
         return TemplateResponse(request, self.operate_template, context)
@@ -133,9 +145,18 @@ class OperationsAdmin(ReadOnlyAdmin):
             self.message_user(request, f"{operation.label}: {done} of {len(targets)} done.", messages.SUCCESS)
 
     def _open(self, name: str) -> Callable[..., HttpResponse]:
-        def action(_admin: Any, _request: HttpRequest, queryset: QuerySet[Any]) -> HttpResponse:
-            ids = ",".join(str(pk) for pk in queryset.values_list("pk", flat=True))
-            return HttpResponseRedirect(f"{self.operate_address(name)}?ids={ids}")
+        def action(_admin: Any, request: HttpRequest, queryset: QuerySet[Any]) -> HttpResponse:
+            numbers = list(queryset.values_list("pk", flat=True)[: MOST_ROWS + 1])
+            if len(numbers) > MOST_ROWS:
+                text = f"More than {MOST_ROWS:,} were chosen. These are the first; choose again afterwards."
+                self.message_user(request, text, messages.WARNING)
+            ids = ",".join(str(pk) for pk in numbers[:MOST_ROWS])
+            if len(numbers) <= MOST_IN_ADDRESS:
+                return HttpResponseRedirect(f"{self.operate_address(name)}?ids={ids}")
+            operation = self.operations[name]
+            rows = self.get_queryset(request).filter(pk__in=numbers[:MOST_ROWS])
+            targets = self.targets_of(request, operation, rows)
+            return self._confirmation(request, operation, targets, posted=ids, missing_reason=False)
 
         return action
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import unicodedata
 from dataclasses import dataclass
@@ -14,6 +15,8 @@ from submissions.source.hosts import normalise_host, refuse_private_name
 
 MAX_URL_LENGTH = 1024
 MAX_SEGMENTS = 20
+# In bytes. File systems allow 255; a fetch also tries the name with `.git`.
+MAX_FILE_NAME = 251
 _SCP_LIKE = re.compile(r"(?:[^\s/@]+@)?(?P<host>[A-Za-z0-9.-]+\.[A-Za-z]+):(?P<path>[^\s/:][^\s:]*)")
 _SCHEME = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://?")
 _REF = re.compile(r"(?!-)[A-Za-z0-9._/+@#=-]{1,250}")
@@ -186,7 +189,8 @@ def _local_repository(text: str, policy: SourcePolicy) -> RepositoryURL:
     raw = unquote(parts.path, errors="surrogateescape")
     if not raw.isprintable():
         raise InvalidRepositoryURL("That address contains characters that no repository folder may have.")
-    path = resolve_below(raw, policy.file_roots)
+    too_long = any(len(os.fsencode(segment)) > MAX_FILE_NAME for segment in raw.split("/"))
+    path = None if too_long else resolve_below(raw, policy.file_roots)
     if path is None:
         raise InvalidRepositoryURL(
             f"Repositories on this machine can be fetched only from folders that the operator allows. {_EXAMPLE}"

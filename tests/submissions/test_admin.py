@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import timedelta
 
 import pytest
@@ -15,7 +16,7 @@ from django.urls import reverse
 from submissions.models import QueueMessage, SubmissionEntry
 from submissions.states import State
 from submissions.store.queries import history, read_submission
-from tests.submissions.factories import make_submission
+from tests.submissions.factories import make_submission, make_submissions
 from vskill.environments import WorkerEnv
 
 pytestmark = pytest.mark.django_db
@@ -192,3 +193,22 @@ def test_messages_are_shown_by_where_they_stand(operator: Client, env: WorkerEnv
     assert submission.id in operator.get(f"{messages}?state=waiting").content.decode()
     assert submission.id not in operator.get(f"{messages}?state=parked").content.decode()
     assert submission.id in operator.get(f"{messages}?q={submission.id[:10]}").content.decode()
+
+
+def test_an_operation_on_more_rows_than_an_address_can_name_is_confirmed_by_a_form(
+    operator: Client, env: WorkerEnv
+) -> None:
+    make_submissions(env, 2500, State.ON_HOLD, contentHash="c" * 64)
+    rows = list(SubmissionEntry.objects.values_list("pk", flat=True)[:50])
+    page = operator.post(LIST, {"action": "reject", "_selected_action": rows, "select_across": "1", "index": "0"})
+    shown = page.content.decode()
+    assert page.status_code == 200
+    assert "More than 1,000 were chosen" in shown
+    ids = re.search(r'name="ids" value="([\d,]+)"', shown)
+    assert ids is not None
+    operate = reverse("admin:submissions_submissionentry_operate", args=["reject"])
+    assert f'action="{operate}"' in shown
+    again = operator.post(operate, {"ids": ids[1], "reason": ""})
+    assert ids[1] in again.content.decode()
+    assert operator.post(operate, {"ids": ids[1], "reason": "no"}).status_code == 302
+    assert SubmissionEntry.objects.filter(state=State.REJECTED).count() == 1000
