@@ -13,6 +13,7 @@ from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from vskill.hidden_characters import reveal_hidden
 from vskill.kv.codec import decode, prefix_end
 from vskill.worker_context import require_worker_env
 
@@ -42,13 +43,13 @@ def row_numbers(text: str) -> list[str]:
 def pretty_json(text: str) -> SafeString:
     """Return stored JSON as HTML, indented and sorted by key; text that is not JSON is shown as it is, with a warning.
 
-    Unpaired surrogates, which a response cannot encode, are shown as the escapes that JSON has for them.
+    Hidden characters and unpaired surrogates, which a response cannot encode, are spelled out.
     """
     try:
         shown = json.dumps(decode(text), indent=2, ensure_ascii=False, sort_keys=True)
     except (ValueError, RecursionError) as error:
-        return format_html("<p><strong>Malformed: {}</strong></p><pre>{}</pre>", error, text)
-    return format_html("<pre>{}</pre>", shown.encode(errors="backslashreplace").decode())
+        return format_html("<p><strong>Malformed: {}</strong></p><pre>{}</pre>", error, reveal_hidden(text))
+    return format_html("<pre>{}</pre>", reveal_hidden(shown.encode(errors="backslashreplace").decode()))
 
 
 class ChoiceFilter(admin.SimpleListFilter):

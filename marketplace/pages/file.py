@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import unicodedata
 from typing import Any, Final
 
 from marketplace.artifacts.archives import read_member
 from marketplace.models import ArchiveBlob
 from marketplace.pages.skill import Found, raw_path
 from vskill.environments import WorkerEnv
+from vskill.hidden_characters import escape_hidden, in_braces
 
 LARGEST_SHOWN: Final = 1_000_000
 MOST_LINES: Final = 5_000
 LONGEST_LINE: Final = 2_000
-_DECEPTIVE: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 
 def file_context(env: WorkerEnv, found: Found, path: str) -> dict[str, Any] | None:
@@ -64,11 +63,6 @@ def as_text(content: bytes) -> str | None:
 
 def revealed(line: str) -> str:
     r"""Return a line with invisible and bidirectional characters as ``\u{...}``, cut after ``LONGEST_LINE``."""
-    shown = "".join(
-        f"\\u{{{ord(character):x}}}"
-        if character != "\t" and unicodedata.category(character) in _DECEPTIVE
-        else character
-        for character in line[:LONGEST_LINE]
-    )
+    shown = escape_hidden(line[:LONGEST_LINE], in_braces, keep="\t")
     more = len(line) - LONGEST_LINE
     return f"{shown} … ({more:,} more characters)" if more > 0 else shown

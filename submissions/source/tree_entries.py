@@ -6,6 +6,8 @@ import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from vskill.hidden_characters import has_hidden
+
 MODE_FILE = "100644"
 MODE_FILE_GROUP_WRITABLE = "100664"
 MODE_EXECUTABLE = "100755"
@@ -17,8 +19,11 @@ MAX_PATH_DEPTH = 16
 _USTAR_NAME = 100
 _USTAR_PREFIX = 155
 
+# With the superscript digits, which Windows reads as digits there:
+# https://learn.microsoft.com/en-us/windows/win32/fileio/naming-a-file
 _WINDOWS_DEVICES = frozenset(
-    {"con", "prn", "aux", "nul", *(f"com{n}" for n in range(1, 10)), *(f"lpt{n}" for n in range(1, 10))}
+    {"con", "prn", "aux", "nul", "conin$", "conout$", "clock$"}
+    | {f"{port}{digit}" for port in ("com", "lpt") for digit in "123456789\u00b9\u00b2\u00b3"}
 )
 _FORBIDDEN_CHARACTERS = frozenset('\\:*?"<>|')
 
@@ -99,13 +104,14 @@ def _odd_segment(segment: str) -> str | None:
     if segment.lower() in {".git", "git~1"}:
         return "the name belongs to git itself"
     # Covers unusual spaces as well, such as the no-break space.
-    if not segment.isprintable():
+    if not segment.isprintable() or has_hidden(segment):
         return "the name has control or invisible characters"
     if not _FORBIDDEN_CHARACTERS.isdisjoint(segment):
         return "the name has a character that is not allowed on every system"
     if segment.endswith((".", " ")) or segment.startswith(" "):
         return "the name begins with a space, or ends with a space or a dot"
-    if segment.split(".")[0].lower() in _WINDOWS_DEVICES:
+    # Windows ignores spaces before the extension.
+    if segment.split(".")[0].rstrip(" ").lower() in _WINDOWS_DEVICES:
         return "the name is a reserved device on Windows"
     return None
 
