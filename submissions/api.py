@@ -9,7 +9,6 @@ from typing import Any
 
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.csrf import csrf_exempt
-from django.views.decorators.http import require_http_methods
 
 from submissions.intake import Accepted, IntakeBusy, NoSkillFound, Outcome, submit
 from submissions.presentation import as_json, transition_as_json, withdrawal_of
@@ -39,11 +38,19 @@ def _bad_request(message: str) -> JsonResponse:
     return JsonResponse({"error": "bad_request", "message": f"{message} Nothing was submitted."}, status=400)
 
 
+def _not_allowed(request: HttpRequest, methods: str) -> JsonResponse:
+    message = f"This registry does not offer {request.method} here."
+    response = JsonResponse({"error": "method_not_allowed", "message": message}, status=405)
+    response["Allow"] = methods
+    return response
+
+
 # csrf_exempt: the API reads no cookie, so a browser cannot be made to submit in somebody's name.
 @csrf_exempt
-@require_http_methods(["GET", "HEAD", "POST"])
 async def submissions(request: HttpRequest) -> JsonResponse:
     """List the newest submissions, or submit a repository."""
+    if request.method not in ("GET", "HEAD", "POST"):
+        return _not_allowed(request, "GET, HEAD, POST")
     return await _create(request) if request.method == "POST" else await _list(request)
 
 
@@ -150,9 +157,11 @@ def _accepted(env: WorkerEnv, answer: Accepted) -> dict[str, Any]:
     return item
 
 
-@require_http_methods(["GET", "HEAD"])
-async def submission(_request: HttpRequest, submission_id: str) -> JsonResponse:
+@csrf_exempt
+async def submission(request: HttpRequest, submission_id: str) -> JsonResponse:
     """Return one submission with its steps."""
+    if request.method not in ("GET", "HEAD"):
+        return _not_allowed(request, "GET, HEAD")
     env = require_worker_env()
     try:
         found = await get_submission(env, submission_id)

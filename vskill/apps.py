@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from django.apps import AppConfig
+from django.db.backends.signals import connection_created
+
+from vskill.private_files import keep_database_private
 
 
 class VskillConfig(AppConfig):
@@ -12,5 +15,7 @@ class VskillConfig(AppConfig):
     verbose_name = "vskill"
 
     def ready(self) -> None:
-        """Register the system checks and the admin of entries."""
+        """Register the system checks, the admin of entries, and what keeps the database private."""
         from vskill import checks, entry_admin  # noqa: F401, PLC0415 - importing registers them; apps must be ready first
+
+        connection_created.connect(keep_database_private, dispatch_uid="vskill.private_files")

@@ -106,18 +106,20 @@ async def living(env: WorkerEnv, role: str) -> list[str]:
 
 
 async def health(env: WorkerEnv, roles: Iterable[str], *, details: bool = False) -> dict[str, Any]:
-    """Return for each role ``{"alive": bool, "processes": [name, ...]}``, by the heartbeats in ``env``.
+    """Return for each role ``{"alive": bool}``, by the heartbeats in ``env``.
 
-    ``alive`` says that one of the processes is alive and works. With ``details`` there is also what each process says
-    of its machine, and in ``faults`` why some do no work.
+    ``alive`` says that one of the processes is alive and works. With ``details`` there are also the names of the
+    ``processes``, what each says of its machine, and in ``faults`` why some do no work.
     """
     parts: dict[str, Any] = {}
     for role in roles:
         values = await _values(env, role)
         faults = {name: value["fault"] for name, value in values.items() if value.get("fault")}
         facts = {name: value["details"] for name, value in values.items() if value.get("details")}
-        parts[role] = {"alive": len(faults) < len(values), "processes": list(values)}
-        parts[role] |= {name: found for name, found in (("faults", faults), ("details", facts)) if found and details}
+        parts[role] = {"alive": len(faults) < len(values)}
+        if details:
+            parts[role] |= {"processes": list(values)}
+            parts[role] |= {name: found for name, found in (("faults", faults), ("details", facts)) if found}
     return parts
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
@@ -16,6 +17,9 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 MAX_BODY_BYTES: Final = 1024 * 1024
 # Without this limit, a slow client could hold a connection and a file open for any time.
 MAX_BODY_SECONDS: Final = 60.0
+# Clients of these addresses read JSON; those of the other dialects print plain text.
+JSON_API: Final = "/api/v1/submissions"
+_CODES: Final = {413: "too_large", 408: "timeout"}
 _ANSWERS: Final = {
     413: b"The body of this request is too large. Nothing was read or changed.\n",
     408: b"The body of this request took too long to arrive. Nothing was changed.\n",
@@ -41,7 +45,7 @@ class LimitBodies:
             await self._application(scope, receive, send)
             return
         if self._announced(scope) > self._limit:
-            await _refuse(send, 413)
+            await _refuse(scope, send, 413)
             return
         body = _Body(receive, self._limit, asyncio.get_running_loop().time() + self._seconds)
         answering = False
@@ -53,7 +57,7 @@ class LimitBodies:
 
         await self._application(scope, body.receive, watched_send)
         if body.refused and not answering:
-            await _refuse(send, body.refused)
+            await _refuse(scope, send, body.refused)
 
     def _announced(self, scope: Scope) -> int:
         length = dict(scope["headers"]).get(b"content-length", b"")
@@ -90,10 +94,13 @@ class _Body:
         return {"type": "http.disconnect"}
 
 
-async def _refuse(send: Send, status: int) -> None:
-    answer = _ANSWERS[status]
+async def _refuse(scope: Scope, send: Send, status: int) -> None:
+    answer, content_type = _ANSWERS[status], b"text/plain; charset=utf-8"
+    if str(scope.get("path", "")).startswith(JSON_API):
+        answer = json.dumps({"error": _CODES[status], "message": answer.decode().strip()}).encode()
+        content_type = b"application/json"
     headers = [
-        (b"content-type", b"text/plain; charset=utf-8"),
+        (b"content-type", content_type),
         (b"content-length", str(len(answer)).encode()),
         (b"connection", b"close"),
     ]

@@ -11,6 +11,7 @@ from pathlib import Path
 from vskill import __version__
 from vskill.configuration import BASE_DIR as CHECKOUT
 from vskill.configuration import load
+from vskill.private_files import keep_private
 from vskill.variables import InvalidSettings
 
 BASE_DIR: Path = CHECKOUT
@@ -38,7 +39,8 @@ def kept_secret(path: Path) -> str:
 # --- where things are ----------------------------------------------------------------------------------------------
 DATA_DIR: Path = _value["VSKILL_DATA_DIR"]
 try:
-    DATA_DIR.mkdir(parents=True, exist_ok=True)
+    DATA_DIR.mkdir(parents=True, exist_ok=True, mode=0o700)
+    keep_private(DATA_DIR, 0o700)
     if not os.access(DATA_DIR, os.W_OK | os.X_OK):
         raise PermissionError(13, os.strerror(13))
 except OSError as error:
@@ -126,7 +128,11 @@ AUTH_PASSWORD_VALIDATORS = [
 CSRF_FAILURE_VIEW = "vskill.forged_forms.csrf_failure"
 X_FRAME_OPTIONS = "DENY"
 SESSION_COOKIE_HTTPONLY = True
-SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = VSKILL_PUBLIC_URL.startswith("https://")
+# With one https address the whole installation is taken to be behind https: a cookie must not leave it in clear text.
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = any(
+    str(address).startswith("https://")
+    for address in (VSKILL_PUBLIC_URL, *(options.get("public_url", "") for options in VSKILL_ENVIRONMENTS.values()))
+)
 SECURE_REFERRER_POLICY = "same-origin"
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 1100

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.contrib import admin
 from django.urls import include, path
 
-from vskill.views import healthz, server_error
+from vskill.views import healthz, not_found, server_error
 
 admin.site.site_header = "vskill"
 admin.site.site_title = "vskill"
@@ -18,4 +18,5 @@ urlpatterns = [
     path("", include("marketplace.urls")),
 ]
 
+handler404 = not_found
 handler500 = server_error

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import ipaddress
 import sys
 
-from django.http import HttpRequest, HttpResponseBase, JsonResponse
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.views import defaults
 from django.views.decorators.http import require_safe
 
 from vskill.heartbeat import health
 from vskill.middleware import unavailable
+from vskill.request_limits import JSON_API
 from vskill.worker_context import require_worker_env
 
 ROLES = ("consumer", "scheduler")
@@ -19,10 +22,12 @@ ROLES = ("consumer", "scheduler")
 async def healthz(request: HttpRequest) -> JsonResponse:
     """Answer 200 while web, database, consumer and scheduler are alive, else 503 with the names of the dead ones.
 
-    What the processes say of their machines is for staff, and for requests from this machine.
+    Host names, process numbers, faults and what the processes say of their machines are for staff, and for requests
+    from this machine.
     """
     env = require_worker_env()
-    parts = {"web": {"alive": True}, **await health(env, ROLES, details=await _may_see_details(request))}
+    details = _from_this_machine(request) or await _is_staff(request)
+    parts = {"web": {"alive": True}, **await health(env, ROLES, details=details)}
     dead = [name for name, part in parts.items() if not part["alive"]]
     body = {"status": "dead parts" if dead else "ok", "dead": dead, "environment": env.name, "parts": parts}
     response = JsonResponse(body, status=503 if dead else 200)
@@ -32,12 +37,31 @@ async def healthz(request: HttpRequest) -> JsonResponse:
     return response
 
 
-async def _may_see_details(request: HttpRequest) -> bool:
-    # A proxy on this machine says in these headers that it asks for somebody else.
-    forwarded = any(name in request.headers for name in ("Forwarded", "X-Forwarded-For", "Via"))
-    if request.META.get("REMOTE_ADDR") in ("127.0.0.1", "::1") and not forwarded:
-        return True
-    return bool((await request.auser()).is_staff)
+def _from_this_machine(request: HttpRequest) -> bool:
+    # A proxy on this machine says in one of these headers that it asks for somebody else.
+    if any(name in request.headers for name in ("Forwarded", "X-Forwarded-For", "Via")):
+        return False
+    try:
+        return ipaddress.ip_address(str(request.META.get("REMOTE_ADDR", ""))).is_loopback
+    except ValueError:
+        return False
+
+
+async def _is_staff(request: HttpRequest) -> bool:
+    if settings.SESSION_COOKIE_NAME not in request.COOKIES:
+        return False
+    user = await request.auser()
+    return user.is_active and user.is_staff
+
+
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponseBase:
+    """Answer 404: below ``/api/`` in the form that its clients print, with a page elsewhere."""
+    if not request.path.startswith("/api/"):
+        return defaults.page_not_found(request, exception)
+    message = "There is nothing at this address."
+    if request.path.startswith(JSON_API):
+        return JsonResponse({"error": "not_found", "message": message}, status=404)
+    return HttpResponse(message, status=404, content_type="text/plain; charset=utf-8")
 
 
 def server_error(request: HttpRequest) -> HttpResponseBase:

@@ -15,6 +15,8 @@ Address = IPv4Address | IPv6Address
 _LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
 _PRIVATE_NAMES = ("localhost", "local", "localdomain", "internal", "intranet", "lan", "home", "corp", "private", "arpa")
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
+# Python calls some of these global: the IETF's own addresses, and the relays of 6to4 (deprecated by RFC 7526).
+_NOT_PUBLIC = (ipaddress.IPv4Network("192.0.0.0/24"), ipaddress.IPv4Network("192.88.99.0/24"))
 _IPV4_COMPATIBLE = ipaddress.ip_network("::/96")
 
 
@@ -71,6 +73,8 @@ def is_public(address: Address) -> bool:
             return False
         if address.is_site_local:
             return False
+    elif any(address in network for network in _NOT_PUBLIC):
+        return False
     return address.is_global and not (address.is_multicast or address.is_reserved or address.is_unspecified)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Iterable
 from typing import Any
 
@@ -139,3 +140,12 @@ async def test_what_is_no_request_is_passed_on() -> None:
     await LimitBodies(note)(scope(kind="lifespan"), client.receive, client.send)
 
     assert seen == ["lifespan"]
+
+
+async def test_a_refusal_of_the_api_of_submissions_is_json() -> None:
+    client = Client([])
+    large = {**scope((b"content-length", b"101")), "path": "/api/v1/submissions"}
+
+    await LimitBodies(reads_all, limit=100)(large, client.receive, client.send)
+
+    assert (client.status, json.loads(client.answer[1]["body"])["error"]) == (413, "too_large")
