@@ -17,6 +17,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.timesince import timesince
 
+from submissions.messages import is_queued
 from submissions.models import SubmissionEntry
 from submissions.operations import OPERATIONS, Operation
 from submissions.presentation import submission_path, timeline
@@ -100,11 +101,13 @@ class SubmissionAdmin(OperationsAdmin):
 
     @admin.display(description="last move", ordering="state_at")
     def age(self, entry: SubmissionEntry) -> str:
-        """Return the time since the last transition, with a mark on a stuck submission."""
+        """Return the time since the last transition, with a mark on a submission that ``recover_stuck`` would move."""
         if entry.state_at is None:
             return "unknown"
         stuck_at = timezone.now() - timedelta(seconds=settings.STUCK_THRESHOLD_SECONDS)
-        mark = " (stuck)" if entry.state in STUCK_STATES and entry.state_at <= stuck_at else ""
+        old = entry.state in STUCK_STATES and entry.state_at <= stuck_at
+        # One that has a message merely waits for its turn.
+        mark = " (stuck)" if old and not is_queued(require_worker_env(), entry.submission_id) else ""
         return f"{timesince(entry.state_at, depth=1)} ago{mark}"
 
     @admin.display(description="source", ordering="repo_url")

@@ -23,8 +23,8 @@ from submissions.source.fetching import fetch, repository_url, scratch_folder
 from submissions.source.git import Snapshot
 from submissions.source.tree_entries import below, odd_name
 from submissions.source.urls import RepositoryURL
-from submissions.states import ACTIVE_STATES, LIVE_STATES, State
-from submissions.store.queries import read_submission
+from submissions.states import ACTIVE_STATES, State
+from submissions.store.queries import live_submission, read_submission
 from submissions.store.records import Submission
 from submissions.store.transitions import create_submission, repeat, transition
 from submissions.verification.packages import FoundSkill, find_skills
@@ -216,13 +216,6 @@ async def submit(
     return discovery, await accept(env, discovery, [one.path for one in discovery.skills], source=source, actor=actor)
 
 
-def _live(env: WorkerEnv, identity: str) -> str | None:
-    rows = SubmissionEntry.objects.using(env.database).live()
-    rows = rows.filter(namespace=env.name, identity=identity, state__in=sorted(LIVE_STATES))
-    entry = rows.first()
-    return entry.submission_id if entry is not None else None
-
-
 def _published(env: WorkerEnv, identity: str, source_digest: str) -> Submission | None:
     rows = SubmissionEntry.objects.using(env.database).live().filter(namespace=env.name, identity=identity)
     for entry in rows.order_by("-submitted_at")[:1]:
@@ -280,7 +273,7 @@ def accept_one(
     for _attempt in range(3):
         try:
             with transaction.atomic(using=env.database):
-                if (live := _live(env, identity)) is not None:
+                if (live := live_submission(env, identity)) is not None:
                     return Accepted(skill, Outcome.DUPLICATE, _revive(env, read_submission(env, live), actor))
                 if (published := _published(env, identity, skill.source_digest)) is not None:
                     if reason := why_withdrawn(env, identity, published.text("version")):

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 
 from submissions import messages
 from submissions.states import ACTIVE_STATES, IllegalTransition, State
 from submissions.store.holds import forget_recoveries
-from submissions.store.queries import read_submission
+from submissions.store.queries import live_submission, read_submission
 from submissions.store.records import Submission, SubmissionNotFound
 from submissions.store.transitions import repeat, transition
 from vskill.environments import WorkerEnv
@@ -28,6 +28,12 @@ class NeverScanned(VskillError):
     code = "never_scanned"
 
 
+class NewerSubmission(VskillError):
+    """Another submission of the same skill is on its way, so this one cannot be checked again; nothing was changed."""
+
+    code = "newer_submission"
+
+
 def _forget_failures(env: WorkerEnv, submission_id: str) -> None:
     """Let a submission be recovered as often as a new one, and delete its dead letters."""
     forget_recoveries(env, submission_id)
@@ -37,8 +43,23 @@ def _forget_failures(env: WorkerEnv, submission_id: str) -> None:
 def requeue(env: WorkerEnv, submission_id: str, *, actor: str, reason: str) -> Submission:
     """Check a submission again from the start, and return it; one that is queued keeps its place and is left alone.
 
-    ``actor`` and ``reason`` go into its history, here and in every operation below.
+    ``actor`` and ``reason`` go into its history, here and in every operation below. Raises ``NewerSubmission`` where
+    another submission of the same skill is on its way.
     """
+    try:
+        return _requeue(env, submission_id, actor, reason)
+    except IntegrityError as error:
+        # The index that allows one live submission a skill; another may have become live at this moment.
+        submission = read_submission(env, submission_id)
+        other = live_submission(env, submission.text("identity"))
+        if other is None or other == submission_id:
+            raise
+        raise NewerSubmission(
+            f"Another submission of this skill, {other}, is on its way. This one was left as it is."
+        ) from error
+
+
+def _requeue(env: WorkerEnv, submission_id: str, actor: str, reason: str) -> Submission:
     with transaction.atomic(using=env.database):
         submission = read_submission(env, submission_id)
         _forget_failures(env, submission_id)

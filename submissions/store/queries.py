@@ -11,7 +11,7 @@ from typing import Final
 from django.db.models import Count
 
 from submissions.models import SUBMISSION_PREFIX, SubmissionEntry, SubmissionTransition
-from submissions.states import FINAL_STATES, STUCK_STATES, State
+from submissions.states import FINAL_STATES, LIVE_STATES, STUCK_STATES, State
 from submissions.store.records import (
     StuckReport,
     StuckSubmission,
@@ -51,6 +51,13 @@ async def get_submission(env: WorkerEnv, submission_id: str) -> Submission:
     except InvalidKey as error:
         # The id may come from a URL, and can then be something that no key can be.
         raise no_such_submission(submission_id) from error
+
+
+def live_submission(env: WorkerEnv, identity: str) -> str | None:
+    """Return the id of the submission of a skill that is on its way or held, or ``None``; there is one at most."""
+    rows = SubmissionEntry.objects.using(env.database).live()
+    entry = rows.filter(namespace=env.name, identity=identity, state__in=sorted(LIVE_STATES)).first()
+    return entry.submission_id if entry is not None else None
 
 
 def history(env: WorkerEnv, submission_id: str) -> list[SubmissionTransition]:

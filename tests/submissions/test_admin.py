@@ -212,3 +212,21 @@ def test_an_operation_on_more_rows_than_an_address_can_name_is_confirmed_by_a_fo
     assert ids[1] in again.content.decode()
     assert operator.post(operate, {"ids": ids[1], "reason": "no"}).status_code == 302
     assert SubmissionEntry.objects.filter(state=State.REJECTED).count() == 1000
+
+
+def test_only_a_submission_that_recovery_would_move_is_marked_as_stuck(operator: Client, env: WorkerEnv) -> None:
+    make_submissions(env, 3, age=timedelta(hours=2), message=True)
+    assert "(stuck)" not in operator.get(LIST).content.decode()
+    make_submissions(env, 2, age=timedelta(hours=2))
+    assert operator.get(LIST).content.decode().count("(stuck)") == 2
+
+
+def test_checking_again_beside_a_newer_submission_says_that_it_is_on_its_way(operator: Client, env: WorkerEnv) -> None:
+    refused = make_submission(env, State.REJECTED, identity="i" * 64)
+    newer = make_submission(env, State.RECEIVED, identity="i" * 64, message=True)
+    row = SubmissionEntry.objects.get(key=f"sub:{refused.id}")
+    operate = reverse("admin:submissions_submissionentry_operate", args=["requeue"])
+    page = operator.post(f"{operate}?ids={row.pk}", {"reason": "please"}, follow=True).content.decode()
+    assert f"Another submission of this skill, {newer.id}, is on its way" in page
+    assert "UNIQUE" not in page
+    assert read_submission(env, refused.id) == refused
