@@ -92,6 +92,12 @@ class SkillEntry(AbstractKVEntry):
             models.Index(fields=["namespace", "publisher_handle", "-published_at", "-id"], name="skill_publisher"),
             models.Index(fields=["namespace", "publisher"], name="skill_owner"),
             models.Index(fields=["namespace", "repo_url"], name="skill_repository"),
+            # For the prefix of an address, which PostgreSQL finds by no index of another operator class.
+            models.Index(
+                fields=["namespace", "repo_url"],
+                opclasses=["varchar_ops", "varchar_pattern_ops"],
+                name="skill_address_prefix",
+            ),
             models.Index(fields=["namespace", "verdict", "-published_at", "-id"], name="skill_verdict"),
             models.Index(fields=["namespace", "license"], name="skill_license"),
         ]

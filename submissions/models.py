@@ -66,6 +66,12 @@ class SubmissionEntry(AbstractKVEntry):
             models.Index(fields=["namespace", "-submitted_at"], name="submission_newest"),
             # Includes the order of the query; otherwise SQLite reads the whole index over time from its end instead.
             models.Index(fields=["namespace", "repo_url", "-submitted_at"], name="submission_of_repository"),
+            # For the prefix of an address, which PostgreSQL finds by no index of another operator class.
+            models.Index(
+                fields=["namespace", "repo_url"],
+                opclasses=["varchar_ops", "varchar_pattern_ops"],
+                name="submission_address_prefix",
+            ),
             models.Index(fields=["namespace", "skill_name"], name="submission_name"),
         ]
 
