@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("marketplace", "0003_one_publisher_each"),
+        ("marketplace", "0005_one_publisher_each"),
     ]
 
     operations = [
