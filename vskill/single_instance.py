@@ -54,6 +54,20 @@ def only_instance(data_dir: Path, address: str) -> Iterator[None]:
             file.truncate(0)
 
 
+def running_address(data_dir: Path) -> str:
+    """Return the address of the instance that runs on ``data_dir``, empty where none does or none can be told."""
+    try:
+        with (data_dir / LOCK_NAME).open(encoding="utf-8") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return str(json.loads(file.read())["address"])
+    except (OSError, ValueError, LookupError, TypeError):
+        return ""
+    # Nobody holds the lock: what the file says was left by an instance that was killed.
+    return ""
+
+
 def _holder(text: str) -> str:
     try:
         holder = json.loads(text)

@@ -6,15 +6,20 @@ import getpass
 import json
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
 from submissions.intake import Outcome, accept, discover, select
 from submissions.presentation import as_json
+from vskill.configuration import load
 from vskill.environments import WorkerEnv
 from vskill.errors import VskillError
 from vskill.management.environment_command import EnvironmentCommand
+from vskill.single_instance import running_address
 
 
 class Command(EnvironmentCommand):
@@ -53,6 +58,7 @@ class Command(EnvironmentCommand):
             answers = await accept(env, discovery, paths, source="command", actor=getpass.getuser())
         except VskillError as error:
             raise CommandError(str(error)) from error
+        env = _as_reached(env)
         if options["as_json"]:
             items = [
                 {
@@ -85,3 +91,11 @@ class Command(EnvironmentCommand):
             )
         counted = Counter(answer.outcome for answer in answers)
         self.stdout.write(", ".join(f"{count} {outcome.replace('_', ' ')}" for outcome, count in counted.items()))
+
+
+def _as_reached(env: WorkerEnv) -> WorkerEnv:
+    """Return ``env`` with the address of the server that runs here, where the settings name none."""
+    given = load()
+    named = any(given[name].source != "default" for name in ("VSKILL_PUBLIC_URL", "VSKILL_ENVIRONMENTS"))
+    address = "" if named else running_address(Path(settings.DATA_DIR))
+    return replace(env, public_url=address) if address else env
