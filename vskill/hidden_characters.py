@@ -32,8 +32,8 @@ _OTHER_SYMBOLS: Final = frozenset("\u00a9\u00ae\u203c\u2049\u2139\u3030")
 
 
 def reveal_hidden(text: str) -> str:
-    """Return ``text`` with hidden characters escaped as ``[U+202E]``; NUL, tabs and line ends are left."""
-    return escape_hidden(text, lambda character: f"[U+{ord(character):04X}]", keep="\0\t\n\r")
+    """Return ``text`` with hidden characters escaped as ``[U+202E]``; NUL, tabs, line ends and surrogates are left."""
+    return escape_hidden(text, _in_brackets, keep="\0\t\n\r")
 
 
 def visible(text: str, limit: int = MAX_SENTENCE) -> str:
@@ -50,6 +50,11 @@ def visible(text: str, limit: int = MAX_SENTENCE) -> str:
 def in_braces(character: str) -> str:
     r"""Return a character as ``\u{202e}``."""
     return f"\\u{{{ord(character):x}}}"
+
+
+def _in_brackets(character: str) -> str:
+    # A lone surrogate is replaced where the text is stored.
+    return character if "\ud800" <= character <= "\udfff" else f"[U+{ord(character):04X}]"
 
 
 def has_hidden(text: str) -> bool:
