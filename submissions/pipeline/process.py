@@ -12,10 +12,11 @@ from typing import Final
 
 from marketplace.errors import PublicationBlocked
 from marketplace.skills.blocklist import Block, BlockKind, is_blocked
+from marketplace.skills.publishers import owned_by
 from submissions.pipeline.publish import publish_package
 from submissions.pipeline.run import Run
 from submissions.source.errors import SourceError
-from submissions.source.fetching import repository_url, scratch_folder
+from submissions.source.fetching import scratch_folder
 from submissions.states import State
 from submissions.store.evidence import Evidence, all_evidence
 from submissions.store.queries import get_submission
@@ -96,11 +97,7 @@ async def _begin(run: Run) -> None:
 
 
 def _is_trusted(run: Run) -> bool:
-    try:
-        repository = repository_url(run.env, run.submission.text("repoUrl"))
-    except SourceError:
-        return False
-    return f"{repository.host}/{repository.owner}" in run.env.policy.trusted_owners
+    return owned_by(run.submission.text("repoUrl"), run.env.policy.trusted_owners)
 
 
 async def _vendor_approve(run: Run) -> bool:

@@ -73,8 +73,7 @@ def test_what_lists_and_terminals_show_hides_and_commands_nothing(env: WorkerEnv
     )
 
     version = SkillVersion.objects.get()
-    revealed = "Two lines [U+001B][31m [U+202E]gnp.exe [U+E0041]\N{REPLACEMENT CHARACTER} and [U+D800]"
-    assert version.description == revealed
+    assert version.description == "Two lines [U+001B][31m [U+202E]gnp.exe [U+E0041]\N{REPLACEMENT CHARACTER} and ?"
     assert version.license == "MIT[U+001B]]0;x[U+0007]"
     assert version.metadata == {"author[U+001B]": "[U+200B]me", "tags": "zwj👩\u200d💻"}
     assert SkillEntry.objects.get(slug="hello-skill").description == version.description
