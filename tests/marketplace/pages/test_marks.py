@@ -45,7 +45,7 @@ def test_every_word_has_an_icon_that_exists() -> None:
 
 def test_capabilities_that_nobody_looked_for_are_told_apart_from_none() -> None:
     assert "Not recorded" in show("{% capability_chips names %}", names=None)
-    assert "Instructions only" in show("{% capability_chips names %}", names=[])
+    assert "Nothing that the checks recognised" in show("{% capability_chips names %}", names=[])
 
 
 def test_a_capability_that_this_version_does_not_know_is_shown_by_its_own_name() -> None:

@@ -128,7 +128,7 @@ def says_not_scanned(client: Client) -> None:
         shown = client.get(address).content.decode().split("<main", 1)[1]
         assert NOT_SCANNED in shown, address
         assert "No known pattern" not in shown, address
-    assert "Instructions only" not in client.get("/skills/one").content.decode()
+    assert "Nothing that the checks recognised" not in client.get("/skills/one").content.decode()
     detail = body(client, "/api/v1/skills/one")
     # The client prints CLEAN for any moderation object without a verdict, so there is none.
     assert detail["moderation"] is None
