@@ -75,9 +75,11 @@ async def handle_message(
 
     ``message`` was received from ``queue`` by a call that began at ``received_at`` (``time.monotonic``), from which
     ``keeper`` computes the deadline of its lease. ``handlers`` are by kind. A fault of this machine is reported to
-    ``machine``, and the message is given back uncounted. Cancelled, it releases the message, or completes the
-    settlement that has begun, and raises ``CancelledError``.
+    ``machine``, and the message is given back uncounted; so is one that was received when a fault was known.
+    Cancelled, it releases the message, or completes the settlement that has begun, and raises ``CancelledError``.
     """
+    if machine.fault:
+        return await release(message, queue, keeper)
     failure: Exception | None = None
     stopped: asyncio.CancelledError | None = None
     with keeper.holding(message, queue, received_at) as held:

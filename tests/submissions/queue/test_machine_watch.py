@@ -63,6 +63,18 @@ async def test_a_worker_whose_disk_is_full_gives_all_back_uncounted_and_takes_no
     assert running.fault == ""
 
 
+async def test_work_that_arrives_when_a_fault_is_known_is_given_back_and_not_begun(env: WorkerEnv) -> None:
+    await in_thread(send)(env, "one")
+    message, recorder, machine = await receive_one(env), Recorder(), MachineWatch()
+    machine.report("No space left on device")
+
+    end = await handle_message(message, get_queue(env), recorder.handlers, LeaseKeeper(), monotonic(), machine)
+
+    assert (end, recorder.seen) == ("given back", [])
+    after = await in_thread(row)(env, "one")
+    assert (after.lease_token, after.errors, after.crashes) == ("", 0, 0)
+
+
 async def test_a_consumer_says_what_ails_it(
     env: WorkerEnv, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
