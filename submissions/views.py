@@ -37,9 +37,9 @@ from submissions.store.queries import count_states, get_submission, get_submissi
 from submissions.store.records import SubmissionNotFound
 from vskill.environments import WorkerEnv
 from vskill.errors import VskillError
-from vskill.heartbeat import living
 from vskill.kv.threads import readers
-from vskill.machine_faults import MachineFault
+from vskill.processes.heartbeat import living
+from vskill.processes.machine_faults import MachineFault
 from vskill.worker_context import require_worker_env
 
 MAX_PICKED = 200

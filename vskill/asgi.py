@@ -6,8 +6,8 @@ import os
 
 from django.core.asgi import get_asgi_application
 
-from vskill.request_limits import LimitBodies
 from vskill.unprepared_database import exit_unprepared
+from vskill.web.request_limits import LimitBodies
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "vskill.settings")
 

@@ -82,12 +82,12 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
-    "vskill.middleware.SecurityHeadersMiddleware",
+    "vskill.web.middleware.SecurityHeadersMiddleware",
     "servestatic.middleware.ServeStaticMiddleware",
-    "vskill.middleware.DatabaseUnavailableMiddleware",
-    "vskill.middleware.WorkerEnvMiddleware",
+    "vskill.web.middleware.DatabaseUnavailableMiddleware",
+    "vskill.web.middleware.WorkerEnvMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
-    "vskill.slashes.redirect_without_slash",
+    "vskill.web.slashes.redirect_without_slash",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -125,7 +125,7 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
-CSRF_FAILURE_VIEW = "vskill.forged_forms.csrf_failure"
+CSRF_FAILURE_VIEW = "vskill.web.forged_forms.csrf_failure"
 X_FRAME_OPTIONS = "DENY"
 SESSION_COOKIE_HTTPONLY = True
 # With one https address the whole installation is taken to be behind https: a cookie must not leave it in clear text.

@@ -10,9 +10,9 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonRespons
 from django.views import defaults
 from django.views.decorators.http import require_safe
 
-from vskill.heartbeat import health
-from vskill.middleware import unavailable
-from vskill.request_limits import JSON_API
+from vskill.processes.heartbeat import health
+from vskill.web.middleware import unavailable
+from vskill.web.request_limits import JSON_API
 from vskill.worker_context import require_worker_env
 
 ROLES = ("consumer", "scheduler")

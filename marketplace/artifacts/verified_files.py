@@ -12,7 +12,7 @@ from typing import Protocol
 
 from marketplace.artifacts.archives import Member, check_path
 from marketplace.errors import ArchiveError, PublicationMismatch
-from vskill.machine_faults import machine_fault
+from vskill.processes.machine_faults import machine_fault
 
 
 class ExpectedFile(Protocol):

@@ -23,7 +23,7 @@ from submissions.queue.pause import get_pause
 from submissions.queue.settlement import BatchReport, Handlers, handle_message, release, report_parked
 from submissions.queue.watchers import watching
 from vskill.environments import WorkerEnv
-from vskill.machine_faults import machine_fault
+from vskill.processes.machine_faults import machine_fault
 from vskill.worker_context import run_with_worker_env
 
 logger = logging.getLogger(__name__)

@@ -15,7 +15,7 @@ from typing import Final
 from django.conf import settings
 
 from submissions.queue.base import Message
-from vskill.machine_faults import probe_children, probe_machine
+from vskill.processes.machine_faults import probe_children, probe_machine
 
 logger = logging.getLogger(__name__)
 

@@ -17,7 +17,7 @@ from submissions.queue.base import InvalidMessage, Message, Queue
 from submissions.queue.leases import LeaseKeeper
 from submissions.queue.machine_watch import MachineWatch
 from vskill.errors import VskillError
-from vskill.machine_faults import machine_fault
+from vskill.processes.machine_faults import machine_fault
 from vskill.work_limits import work_limit
 
 logger = logging.getLogger(__name__)

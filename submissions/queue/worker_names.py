@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from vskill.heartbeat import process_name
+from vskill.processes.heartbeat import process_name
 
 LONGEST_HOST: Final = 50
 

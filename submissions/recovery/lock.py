@@ -11,10 +11,10 @@ from typing import Final
 
 from vskill.environments import WorkerEnv
 from vskill.errors import VskillError
-from vskill.heartbeat import process_name
 from vskill.kv.errors import VersionConflict
 from vskill.kv.models import KVEntry
 from vskill.kv.namespace import KVNamespace
+from vskill.processes.heartbeat import process_name
 
 logger = logging.getLogger(__name__)
 

@@ -28,11 +28,11 @@ from submissions.store.records import StuckReport, StuckSubmission, Submission
 from submissions.store.transitions import repeat, transition
 from vskill.environments import WorkerEnv
 from vskill.errors import VskillError
-from vskill.heartbeat import process_name
 from vskill.kv.codec import encode
 from vskill.kv.errors import VersionConflict
 from vskill.kv.outcomes import ReadCounts
 from vskill.kv.threads import writers
+from vskill.processes.heartbeat import process_name
 
 logger = logging.getLogger(__name__)
 

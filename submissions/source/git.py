@@ -28,7 +28,7 @@ from submissions.source.reachable import Origin, ref_of
 from submissions.source.tree_entries import TreeEntry
 from submissions.source.urls import RepositoryURL, SourcePolicy, resolve_below
 from vskill.hidden_characters import visible
-from vskill.machine_faults import MachineFault, fault_of_child
+from vskill.processes.machine_faults import MachineFault, fault_of_child
 
 _HEAD = "refs/vskill/head"
 _SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")

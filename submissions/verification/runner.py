@@ -12,7 +12,7 @@ from submissions.sandbox.child_processes import ChildLimits, ChildOutcome, Child
 from submissions.verification.engines.base import Engine, EngineResult, EngineStatus
 from submissions.verification.errors import EngineUnavailable
 from vskill.hidden_characters import visible
-from vskill.machine_faults import MachineFault, fault_of_child, machine_fault
+from vskill.processes.machine_faults import MachineFault, fault_of_child, machine_fault
 
 _GIB = 1024 * 1024 * 1024
 _MIB = 1024 * 1024

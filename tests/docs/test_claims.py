@@ -12,7 +12,7 @@ from submissions.verification.runner import EngineLimits
 from submissions.verification.structure import PackageLimits
 from tests.docs.production import read
 from tests.end_to_end.processes import ROOT
-from vskill.request_limits import MAX_BODY_BYTES
+from vskill.web.request_limits import MAX_BODY_BYTES
 
 KIB, MIB, GIB = 1024, 1024**2, 1024**3
 FETCH, PACKAGE, ENGINE = FetchLimits(), PackageLimits(), EngineLimits()

@@ -35,11 +35,11 @@ from submissions.store.transitions import Step, create_submission
 from tests.reliability import kill_points
 from tests.submissions.factories import make_submissions
 from vskill.environments import WorkerEnv, get_environment
-from vskill.heartbeat import process_name
 from vskill.kv.models import KVEntry
 from vskill.kv.namespace import KVNamespace
 from vskill.kv.threads import writers
-from vskill.stop_signals import StopSignals
+from vskill.processes.heartbeat import process_name
+from vskill.processes.stop_signals import StopSignals
 from vskill.worker_context import require_worker_env
 
 KIND = "reliability"

@@ -15,8 +15,8 @@ from submissions.store.queries import get_submission
 from tests.git_factory import skill_md
 from tests.submissions.front_door import EVIL, drain, repository, skills, submitted, submitted_one
 from vskill.environments import WorkerEnv
-from vskill.heartbeat import heartbeat
 from vskill.kv.threads import writers
+from vskill.processes.heartbeat import heartbeat
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

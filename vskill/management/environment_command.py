@@ -11,8 +11,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import connections
 
 from vskill.environments import UnknownEnvironment, WorkerEnv, all_environments, get_environment
-from vskill.garbage import seldom_collected
 from vskill.kv.threads import readers, writers
+from vskill.processes.garbage import seldom_collected
 from vskill.unprepared_database import DatabaseNotPrepared, require_prepared, unprepared_databases_named
 from vskill.worker_context import run_with_worker_env
 

@@ -15,9 +15,9 @@ from submissions.queue.process import isolated_command, run_process
 from submissions.queue.worker_names import worker_name
 from submissions.sandbox.network import can_cut_network
 from vskill.environments import WorkerEnv
-from vskill.heartbeat import heartbeat
 from vskill.management.environment_command import EnvironmentCommand
-from vskill.stop_signals import StopSignals
+from vskill.processes.heartbeat import heartbeat
+from vskill.processes.stop_signals import StopSignals
 
 logger = logging.getLogger(__name__)
 

@@ -11,9 +11,9 @@ from django.core.management.base import CommandParser
 from submissions.queue.database import get_queue
 from submissions.queue.pause import get_pause
 from vskill.environments import WorkerEnv
-from vskill.heartbeat import living
 from vskill.kv.clock import isoformat
 from vskill.management.environment_command import EnvironmentCommand
+from vskill.processes.heartbeat import living
 
 
 class Command(EnvironmentCommand):

@@ -17,8 +17,8 @@ from submissions.recovery.lock import RecoveryRunning
 from submissions.recovery.sweep import SWEPT_STATES, RecoveryReport, Result, recover_stuck
 from submissions.states import State
 from vskill.environments import WorkerEnv
-from vskill.heartbeat import show_work_done
 from vskill.management.environment_command import EnvironmentCommand
+from vskill.processes.heartbeat import show_work_done
 from vskill.unprepared_database import name_unprepared_database
 
 DONE, NOT_RECOVERED, NOT_READ, LOCKED = 0, 2, 3, 4

@@ -19,7 +19,7 @@ from vskill.configuration import load
 from vskill.environments import WorkerEnv
 from vskill.errors import VskillError
 from vskill.management.environment_command import EnvironmentCommand
-from vskill.single_instance import running_address
+from vskill.processes.single_instance import running_address
 
 
 class Command(EnvironmentCommand):

@@ -19,9 +19,9 @@ from tests.submissions.commands.run import Ended, help_of, run
 from tests.submissions.factories import damage, make_submission, make_submissions
 from tests.submissions.refusals import inserts_refused
 from vskill.environments import WorkerEnv, get_environment
-from vskill.heartbeat import heartbeat, living
 from vskill.kv.models import KVEntry
 from vskill.management.commands.schedule import run_command
+from vskill.processes.heartbeat import heartbeat, living
 
 pytestmark = pytest.mark.django_db(transaction=True)
 LONG_AGO = timedelta(minutes=30)

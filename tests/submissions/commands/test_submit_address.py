@@ -9,7 +9,7 @@ from django.test import override_settings
 
 from tests.submissions.commands.run import run
 from tests.submissions.front_door import repository, skills
-from vskill.single_instance import LOCK_NAME, only_instance, running_address
+from vskill.processes.single_instance import LOCK_NAME, only_instance, running_address
 
 ADDRESS = "http://127.0.0.1:8123"
 

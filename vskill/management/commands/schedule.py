@@ -14,9 +14,9 @@ from django.core.management.base import CommandError
 from django.db import close_old_connections
 
 from vskill.environments import WorkerEnv
-from vskill.heartbeat import heartbeat
 from vskill.management.environment_command import EnvironmentCommand
-from vskill.stop_signals import StopSignals
+from vskill.processes.heartbeat import heartbeat
+from vskill.processes.stop_signals import StopSignals
 
 logger = logging.getLogger(__name__)
 

@@ -18,8 +18,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from vskill.configuration import load
 from vskill.environments import all_environments, databases_in_use
 from vskill.management.health_probe import HealthProbe, NotServed, served_name
-from vskill.process_group import ProcessGroup
-from vskill.single_instance import AlreadyRunning, only_instance
+from vskill.processes.process_group import ProcessGroup
+from vskill.processes.single_instance import AlreadyRunning, only_instance
 from vskill.variable_kinds import Fault, integer
 
 # Seconds. The first start compiles every module, perhaps on a busy machine.

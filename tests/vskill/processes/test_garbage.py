@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
-from vskill.garbage import READING_THRESHOLD, seldom_collected
 from vskill.management.environment_command import EnvironmentCommand
+from vskill.processes.garbage import READING_THRESHOLD, seldom_collected
 
 
 def test_the_web_process_keeps_pythons_own_thresholds() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.core.asgi import get_asgi_application
 
-from vskill.request_limits import LimitBodies, Message, Receive, Scope, Send
+from vskill.web.request_limits import LimitBodies, Message, Receive, Scope, Send
 
 
 class Client:

@@ -9,7 +9,7 @@ from types import FrameType
 
 import pytest
 
-from vskill.process_group import MAX_RESTARTS, RESTART_PAUSE, ProcessGroup
+from vskill.processes.process_group import MAX_RESTARTS, RESTART_PAUSE, ProcessGroup
 
 # Ends at once the first time, and lives for a minute after that.
 SECOND_LIFE = """
@@ -30,7 +30,7 @@ def test_a_child_that_died_is_not_started_again_once_the_order_to_end_has_come(
         if seconds == RESTART_PAUSE:
             group.stop()
 
-    monkeypatch.setattr("vskill.process_group.time.sleep", pause)
+    monkeypatch.setattr("vskill.processes.process_group.time.sleep", pause)
     group.start()
     try:
         group.watch()
@@ -84,7 +84,7 @@ def test_a_step_finishes_when_the_order_to_stop_comes_and_is_ended_by_the_second
 
 
 def test_a_child_that_dies_too_often_is_given_up_with_the_true_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vskill.process_group.time.sleep", lambda _seconds: None)
+    monkeypatch.setattr("vskill.processes.process_group.time.sleep", lambda _seconds: None)
     group = ProcessGroup({"one": [sys.executable, "-c", "raise SystemExit(7)"]}, {})
     group.start()
     group.watch()

@@ -23,7 +23,7 @@ from django.template.loader import render_to_string
 from vskill.environments import UnknownEnvironment, WorkerEnv, environment_for_host
 from vskill.kv.errors import EntryUnavailable
 from vskill.kv.outcomes import Status
-from vskill.machine_faults import machine_fault
+from vskill.processes.machine_faults import machine_fault
 from vskill.worker_context import run_with_worker_env
 
 GetResponse = Callable[[HttpRequest], HttpResponseBase | Awaitable[HttpResponseBase]]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from django.db import OperationalError
 
-from vskill.machine_faults import MachineFault, fault_of_child, machine_fault, probe_machine
+from vskill.processes.machine_faults import MachineFault, fault_of_child, machine_fault, probe_machine
 
 
 def caused_by(cause: BaseException) -> Exception:

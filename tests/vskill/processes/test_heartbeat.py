@@ -10,11 +10,11 @@ from django.contrib.auth import get_user_model
 from django.db import InterfaceError
 from django.test import AsyncClient, Client
 
-from vskill import heartbeat as heartbeats
 from vskill.environments import WorkerEnv
-from vskill.heartbeat import health, heartbeat, living, process_name
 from vskill.kv.models import KVEntry
 from vskill.kv.namespace import KVNamespace
+from vskill.processes import heartbeat as heartbeats
+from vskill.processes.heartbeat import health, heartbeat, living, process_name
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
