@@ -77,12 +77,15 @@ class _Page:
         self._statements = statements(model, self._connection.vendor)
         self._namespace = namespace
         self._after = last_key is not None
-        end = prefix_end(prefix)
-        self._has_end = end is not None
-        self._range = {"namespace": namespace, "start": prefix if last_key is None else last_key, "end": end}
+        self._range = {
+            "namespace": namespace,
+            "start": prefix if last_key is None else last_key,
+            "end": prefix_end(prefix),
+        }
 
     def select(self, columns: str, limit: int, *, live: bool = True) -> list[tuple[Any, ...]]:
-        statement = self._statements.page(columns, after=self._after, end=self._has_end, live=live)
+        has_end = self._range["end"] is not None
+        statement = self._statements.page(columns, after=self._after, end=has_end, live=live)
         with self._connection.cursor() as cursor:
             cursor.execute(statement, {**self._range, "limit": limit})
             rows: list[tuple[Any, ...]] = cursor.fetchall()
