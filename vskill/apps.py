@@ -15,7 +15,9 @@ class VskillConfig(AppConfig):
     verbose_name = "vskill"
 
     def ready(self) -> None:
-        """Register the system checks, the admin of entries, and what keeps the database private."""
-        from vskill import checks, entry_admin  # noqa: F401, PLC0415 - importing registers them; apps must be ready first
+        """Register the system checks, the admin of entries and accounts, and what keeps the database private."""
+        # Importing registers them; apps must be ready first.
+        from vskill import checks, entry_admin  # noqa: F401, PLC0415
+        from vskill.accounts import admin  # noqa: F401, PLC0415
 
         connection_created.connect(keep_database_private, dispatch_uid="vskill.private_files")

@@ -125,6 +125,8 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
+AUTHENTICATION_BACKENDS = ["vskill.accounts.backend.EnvironmentBackend"]
+SESSION_ENGINE = "vskill.accounts.sessions"
 CSRF_FAILURE_VIEW = "vskill.web.forged_forms.csrf_failure"
 X_FRAME_OPTIONS = "DENY"
 SESSION_COOKIE_HTTPONLY = True

@@ -1,0 +1,24 @@
+"""The tables of the installation itself, which lie in the database ``default`` beside users and sessions."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+
+
+class StaffLimit(models.Model):
+    """The only environments that a user may work in; a user without a row may work in all of them.
+
+    ``environments`` is a list of names. An empty list, and a name that is configured no more, permit nothing. It does
+    not hold superusers.
+    """
+
+    user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="environment_limit")
+    environments = models.JSONField(default=list)
+
+    class Meta:
+        verbose_name = "limit to environments"
+        verbose_name_plural = "limit to environments"
+
+    def __str__(self) -> str:
+        return f"only {', '.join(self.environments) or 'none'}"
