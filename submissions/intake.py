@@ -118,7 +118,8 @@ def _showable(path: str) -> str:
 async def discover(env: WorkerEnv, url: str) -> Discovery:
     """Fetch the repository at ``url`` and list its skills, those with problems included.
 
-    The address of a page (``/tree/main/skills/x``) lists the skills below that folder. Raises the errors of
+    The address of a page (``/tree/main/skills/x``) lists the skills below that folder, and one that names a skill
+    (``owner/repository@name``) that skill. Raises the errors of
     ``submissions.source``, and ``NoSkillFound``.
     """
     repository = repository_url(env, url)
@@ -130,7 +131,8 @@ async def discover_repository(env: WorkerEnv, repository: RepositoryURL) -> Disc
     async with scratch_folder() as folder:
         snapshot = await fetch(env, repository, folder)
         found: list[FoundSkill] = await find_skills(snapshot)
-        wanted = [one for one in found if _within(one.path, repository.path)]
+        place = snapshot.place
+        wanted = [one for one in found if _within(one.path, place.path) and place.skill in ("", one.name)]
         skills = tuple(
             DiscoveredSkill(
                 _showable(one.path), one.name, one.description, one.problems, _source_digest(snapshot, one.path)
@@ -138,7 +140,9 @@ async def discover_repository(env: WorkerEnv, repository: RepositoryURL) -> Disc
             for one in wanted
         )
         if not skills:
-            where = f"the folder {repository.path!r}" if repository.path else "that repository"
+            where = f"the folder {visible(place.path)!r}" if place.path else "that repository"
+            if place.skill:
+                raise NoSkillFound(f"No skill in {where} is called {place.skill!r}. Nothing was submitted.")
             raise NoSkillFound(
                 f"There is no skill in {where}: no folder holds a SKILL.md. Nothing was submitted. "
                 "A skill is a folder with a SKILL.md that starts with its name and description."

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 from submissions.source.errors import CommitNotAvailable
 from submissions.source.fetching import fetch, repository_url
+from submissions.source.places import Place
 from submissions.states import State
 from submissions.store.batched_transitions import move
 from submissions.store.evidence import STRUCTURE, Evidence, read_evidence, write_evidence
@@ -89,7 +90,10 @@ class Run:
                     patient=True,
                 )
             except CommitNotAvailable:
-                snapshot = await fetch(self.env, repository, self._new_folder("git"), patient=True)
+                # Of the branch that it was submitted from, and never of another one.
+                places = (Place(known_ref),) if known_ref not in ("", "HEAD") else ()
+                newest = replace(repository, places=places)
+                snapshot = await fetch(self.env, newest, self._new_folder("git"), patient=True)
                 known_ref = ""
             self.commit_sha, self.ref = snapshot.commit_sha, snapshot.ref or known_ref
             self._package = await read_package(

@@ -19,9 +19,11 @@ SourceError
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from vskill.errors import VskillError
+
+EXAMPLE: Final = "Use an address such as https://github.com/owner/repository."
 
 
 class SourceError(VskillError):

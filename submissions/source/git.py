@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
@@ -24,7 +24,9 @@ from submissions.source.git_errors import fetch_error, fetch_timed_out, first_us
 from submissions.source.git_process import FetchLimits, GitSandbox, fetch_configuration, open_sandbox
 from submissions.source.hosts import normalise_host, resolve_public
 from submissions.source.local import own_git_directory
-from submissions.source.reachable import Origin, ref_of
+from submissions.source.places import Place
+from submissions.source.reachable import ref_of
+from submissions.source.refs import Origin, choose_place
 from submissions.source.tree_entries import TreeEntry
 from submissions.source.urls import RepositoryURL, SourcePolicy, resolve_below
 from vskill.hidden_characters import visible
@@ -41,7 +43,7 @@ class Snapshot:
 
     The repository is in the directory that was passed to ``fetch_snapshot``. The snapshot can be read until the
     caller removes that directory. ``ref`` is the branch or tag that the commit is on: ``HEAD`` for the default branch,
-    the name in the address, or ``refs/...`` for a commit that was named by its id; '' where that was not looked for.
+    otherwise its full name; '' where that was not looked for. ``place`` is where the address led to, with that ref.
     """
 
     commit_sha: str
@@ -50,6 +52,7 @@ class Snapshot:
     sandbox: GitSandbox
     limits: FetchLimits
     ref: str = ""
+    place: Place = field(default_factory=Place)
 
 
 async def fetch_snapshot(
@@ -63,7 +66,8 @@ async def fetch_snapshot(
 ) -> Snapshot:
     """Fetch the newest commit of ``repository``, or exactly ``commit_sha``, into the empty folder ``directory``.
 
-    Without ``commit_sha``, the ref in the address decides, then the default branch. A commit id in the address has to
+    Without ``commit_sha``, the first place in the address whose ref the repository has decides, then the default
+    branch. A commit id in the address has to
     be on a branch or tag; so has ``commit_sha`` with ``find_ref``, and otherwise the caller has made sure of it.
     ``policy`` says which hosts and folders may be contacted; ``limits`` is the budget of the fetch. No working tree,
     hook, submodule, filter or foreign git configuration is used. The caller removes ``directory``. Raises a SourceError
@@ -74,57 +78,67 @@ async def fetch_snapshot(
         raise CommitNotAvailable("That is not a full commit id; 40 hexadecimal digits are needed.")
     try:
         async with asyncio.timeout(limits.seconds):
-            sandbox, origin = await _fetch(repository, directory, policy, limits, commit_sha)
+            sandbox, origin, place = await _fetch(repository, directory, policy, limits, commit_sha)
             sha = await _resolve_commit(sandbox, limits, commit_sha)
-            ref = "" if commit_sha is not None else repository.ref or "HEAD"
-            # In any case: git takes ABCDEF... for the id that it is.
-            if (find_ref and commit_sha is not None) or _SHA.fullmatch(ref.lower()):
+            ref = "" if commit_sha is not None else place.ref or "HEAD"
+            if (find_ref and commit_sha is not None) or place.is_commit:
                 ref = await ref_of(sandbox, origin, sha, limits)
             entries = await _list_tree(sandbox, sha, limits)
     except TimeoutError:
         raise fetch_timed_out(repository.host, limits) from None
-    return Snapshot(sha, sandbox.git_dir, entries, sandbox, limits, ref)
+    return Snapshot(sha, sandbox.git_dir, entries, sandbox, limits, ref, place)
 
 
 async def _fetch(
     repository: RepositoryURL, directory: Path, policy: SourcePolicy, limits: FetchLimits, commit_sha: str | None
-) -> tuple[GitSandbox, Origin]:
+) -> tuple[GitSandbox, Origin, Place]:
     failure: SourceError | None = None
     # In a thread, because this walks the folder of a local repository.
     for url in await asyncio.to_thread(lambda: list(_addresses_to_try(repository, policy))):
         configuration = await _configuration(url, policy, limits)
         sandbox = await open_sandbox(directory, configuration=configuration)
-        wanted = commit_sha or repository.ref or "HEAD"
-        result = await sandbox.run(
-            "fetch",
-            "--quiet",
-            "--depth=1",
-            "--no-tags",
-            "--no-recurse-submodules",
-            "--no-auto-maintenance",
-            "--no-write-fetch-head",
-            # --strict takes only the exact folder that was checked. Only a local fetch starts upload-pack.
-            "--upload-pack=git-upload-pack --strict",
-            "--",
-            url,
-            f"+{wanted}:{_HEAD}",
-            limits=limits.for_child(),
-            transport=urlsplit(url).scheme,
-        )
-        if result.ok:
-            return sandbox, Origin(url, urlsplit(url).scheme, configuration, repository.host)
-        if (fault := fault_of_child(result.stderr)) is not None:
-            raise MachineFault(f"git could not work on this server: {visible(fault, 200)}")
-        error = fetch_error(result, repository.host, limits, pinned=commit_sha is not None)
-        # Some hosts accept only addresses that end in `.git`, others only those that do not. The canonical address has
-        # no `.git`, so both spellings are tried.
-        if not isinstance(error, RepositoryNotFound | RepositoryMoved):
-            raise error
-        failure = failure or error
+        origin = Origin(url, urlsplit(url).scheme, configuration, repository.host)
+        try:
+            place = (
+                Place() if commit_sha is not None else await choose_place(sandbox, origin, repository.places, limits)
+            )
+            await _fetch_commit(
+                sandbox, origin, commit_sha or place.ref or "HEAD", limits, pinned=commit_sha is not None
+            )
+        except (RepositoryNotFound, RepositoryMoved) as error:
+            # Some hosts accept only addresses that end in `.git`, others only those that do not. The canonical address
+            # has no `.git`, so both spellings are tried.
+            failure = failure or error
+        else:
+            return sandbox, origin, place
     raise failure or RepositoryNotFound(
         "There is no such folder, or it holds no git repository of its own: one with links, alternates or a pointer to "
         "another folder is not fetched."
     )
+
+
+async def _fetch_commit(sandbox: GitSandbox, origin: Origin, wanted: str, limits: FetchLimits, *, pinned: bool) -> None:
+    result = await sandbox.run(
+        "fetch",
+        "--quiet",
+        "--depth=1",
+        "--no-tags",
+        "--no-recurse-submodules",
+        "--no-auto-maintenance",
+        "--no-write-fetch-head",
+        # --strict takes only the exact folder that was checked. Only a local fetch starts upload-pack.
+        "--upload-pack=git-upload-pack --strict",
+        "--",
+        origin.url,
+        f"+{wanted}:{_HEAD}",
+        limits=limits.for_child(),
+        transport=origin.transport,
+    )
+    if result.ok:
+        return
+    if (fault := fault_of_child(result.stderr)) is not None:
+        raise MachineFault(f"git could not work on this server: {visible(fault, 200)}")
+    raise fetch_error(result, origin.host, limits, pinned=pinned)
 
 
 def _addresses_to_try(repository: RepositoryURL, policy: SourcePolicy) -> Iterator[str]:

@@ -6,13 +6,13 @@ Hosts also serve commits of forks and pull requests by their ids, which anybody 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from submissions.sandbox.child_processes import ChildOutcome
 from submissions.source.errors import CommitNotOnBranch, RepositoryTooLarge
 from submissions.source.git_errors import fetch_error
 from submissions.source.git_process import FetchLimits, GitSandbox, open_sandbox
+from submissions.source.refs import Origin
 
 # Commits behind each tip. With a filter that the host knows, a commit is some 250 bytes.
 DEPTH: Final = 5000
@@ -20,16 +20,6 @@ DEPTH: Final = 5000
 _REF_BYTES: Final = 4 * 1024 * 1024
 _TIPS: Final = "refs/vskill/tips/"
 _ADVICE: Final = "Submit the address of a branch or tag instead."
-
-
-@dataclass(frozen=True)
-class Origin:
-    """Where a commit was fetched from: the address that answered, its transport, and the configuration for it."""
-
-    url: str
-    transport: str
-    configuration: Sequence[tuple[str, str]]
-    host: str
 
 
 async def ref_of(sandbox: GitSandbox, origin: Origin, sha: str, limits: FetchLimits) -> str:

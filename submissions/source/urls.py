@@ -5,23 +5,22 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
-from marketplace.skills.publishers import full_address
-from submissions.source.errors import InvalidRepositoryURL
+from marketplace.skills.publishers import CASE_BLIND_HOSTS
+from submissions.source.errors import EXAMPLE, InvalidRepositoryURL
 from submissions.source.hosts import normalise_host, refuse_private_name
+from submissions.source.places import Place, is_possible_ref
+from submissions.source.spellings import Written, write_out
+from submissions.source.web_pages import split_page
+from vskill.hidden_characters import visible
 
 MAX_URL_LENGTH = 1024
 MAX_SEGMENTS = 20
 # In bytes. File systems allow 255; a fetch also tries the name with `.git`.
 MAX_FILE_NAME = 251
-_SCP_LIKE = re.compile(r"(?:[^\s/@]+@)?(?P<host>[A-Za-z0-9.-]+\.[A-Za-z]+):(?P<path>[^\s/:][^\s:]*)")
-_SCHEME = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://?")
-_REF = re.compile(r"(?!-)[A-Za-z0-9._/+@#=-]{1,250}")
-_VIEWS = ("tree", "blob")
-_EXAMPLE = "Use an address such as https://github.com/owner/repository."
 
 
 @dataclass(frozen=True)
@@ -48,133 +47,135 @@ class SourcePolicy:
 class RepositoryURL:
     """A repository in its canonical spelling; two spellings of one repository have equal ``url``.
 
-    ``ref`` and ``path`` come from a pasted page address, such as ``/tree/main/skills/x``. They are empty for a plain
-    address and not part of the repository's identity. ``ref`` is the first segment after ``/tree/``, because a branch
-    name with a slash cannot be told from a path there.
+    ``places`` are the refs and folders that the rest of the address may mean, the longest ref first: for
+    ``/tree/feature/x`` the branch ``feature/x``, and the folder ``x`` on the branch ``feature``. The first whose ref
+    the repository has is meant. They are empty for a plain address, and no part of the repository's identity.
     """
 
     url: str
     host: str
     owner: str
     name: str
-    ref: str = ""
-    path: str = ""
+    places: tuple[Place, ...] = ()
 
 
 def normalise_repository_url(text: str, policy: SourcePolicy) -> RepositoryURL:
-    """Return the repository that ``text`` names: an https or file address, or ``owner/repo`` for GitHub.
+    """Return the repository that ``text`` names: an address of https or file, of ssh, or a short one for GitHub.
 
     Contacts no host. Raises InvalidRepositoryURL with a sentence for the person who typed the address; the sentence
-    never repeats a password.
+    never repeats a user or password. docs/addresses.md lists what is understood.
     """
     text = text.strip()
     if not text:
-        raise InvalidRepositoryURL(f"Enter the address of a git repository. {_EXAMPLE}")
+        raise InvalidRepositoryURL(f"Enter the address of a git repository. {EXAMPLE}")
     if len(text) > MAX_URL_LENGTH:
-        raise InvalidRepositoryURL(f"That address is longer than {MAX_URL_LENGTH} characters. {_EXAMPLE}")
+        raise InvalidRepositoryURL(f"That address is longer than {MAX_URL_LENGTH} characters. {EXAMPLE}")
     if any(unicodedata.category(character) in {"Cc", "Cf", "Cs", "Zl", "Zp"} for character in text):
         raise InvalidRepositoryURL("That address contains control or invisible characters. Type it in again.")
     if "::" in re.split(r"[/\[]", text, maxsplit=1)[0]:
-        raise InvalidRepositoryURL(f"Git transport helpers (such as ext::) are never run. {_EXAMPLE}")
+        raise InvalidRepositoryURL(f"Git transport helpers (such as ext::) are never run. {EXAMPLE}")
     if any(character.isspace() for character in text) or "\\" in text:
-        raise InvalidRepositoryURL(f"That is not a repository address: it has spaces or backslashes. {_EXAMPLE}")
-    text = full_address(text)
-    scheme = _scheme_of(text)
-    return _local_repository(text, policy) if scheme == "file" else _remote_repository(text, policy)
+        raise InvalidRepositoryURL(f"That is not a repository address: it has spaces or backslashes. {EXAMPLE}")
+    plain, _, fragment = text.partition("#")
+    written = write_out(plain)
+    if written.address.lower().startswith("file:"):
+        repository, is_page = _local_repository(written.address, policy), False
+    else:
+        repository, is_page = _remote_repository(written.address, policy)
+    if is_page or not fragment:
+        places = repository.places or _places_of(Place("", written.path, written.skill))
+    else:
+        places = _at_fragment(repository, written, unquote(fragment, errors="surrogateescape"))
+    return replace(repository, places=places)
 
 
-def _scheme_of(text: str) -> str:
-    match = _SCHEME.match(text)
-    if match is None:
-        scp = _SCP_LIKE.fullmatch(text)
-        if scp is not None:
-            raise InvalidRepositoryURL(
-                "Repositories are fetched over https only, not ssh. "
-                f"Try https://{scp['host'].lower()}/{scp['path'].removesuffix('.git')}."
-            )
-        raise InvalidRepositoryURL(f"That is not a repository address. {_EXAMPLE}")
-    scheme = match["scheme"].lower()
-    if scheme in {"https", "file"}:
-        return scheme
-    if scheme == "http":
-        raise InvalidRepositoryURL("Repositories are fetched over https only; replace http:// by https://.")
-    raise InvalidRepositoryURL(f"Repositories are fetched over https only, not {scheme[:20]}. {_EXAMPLE}")
+def _places_of(place: Place) -> tuple[Place, ...]:
+    return (place,) if place != Place() else ()
 
 
-def _remote_repository(text: str, policy: SourcePolicy) -> RepositoryURL:
+def _at_fragment(repository: RepositoryURL, written: Written, fragment: str) -> tuple[Place, ...]:
+    """Return the places that ``#BRANCH`` and ``#BRANCH@SKILL`` mean; a tag may have an @ itself."""
+    if repository.places:
+        shown = visible(fragment, 40)
+        raise InvalidRepositoryURL(f"That address names a branch or commit twice. Leave out #{shown}.")
+    ref, _, skill = fragment.partition("@")
+    places = (Place(fragment, written.path, written.skill), Place(ref, written.path, skill or written.skill))
+    possible = tuple(
+        replace(one, ref=one.ref.lower()) if one.is_commit else one
+        for one in dict.fromkeys(places)
+        if is_possible_ref(one.ref) or (not one.ref and skill)
+    )
+    if not possible:
+        raise InvalidRepositoryURL(
+            f"What follows # in an address is a branch, tag or commit, as in {repository.url}#main."
+        )
+    return possible
+
+
+def _remote_repository(text: str, policy: SourcePolicy) -> tuple[RepositoryURL, bool]:
+    """Return the repository, and whether the address is that of a page on which a fragment is only a place."""
     try:
         parts = urlsplit(text)
         port = parts.port
     except ValueError:
-        raise InvalidRepositoryURL(f"That is not a valid address. {_EXAMPLE}") from None
-    if parts.password is not None:
+        raise InvalidRepositoryURL(f"That is not a valid address. {EXAMPLE}") from None
+    if "@" in parts.netloc:
         raise InvalidRepositoryURL(
-            "That address contains a password or token. It was not stored. Only public repositories are fetched: "
-            "take it out, and revoke it if it is real."
+            "That address contains a user, password or token before the @. It was not stored. Only public repositories "
+            f"are fetched, without a login: take it out, and revoke it if it is a real secret. {EXAMPLE}"
         )
-    raw_host = parts.netloc.rpartition("@")[2]
-    raw_host = re.sub(r":\d*$", "", raw_host)
-    host = normalise_host(raw_host)
+    host = normalise_host(re.sub(r":\d*$", "", parts.netloc))
     if host is None:
-        raise InvalidRepositoryURL(f"That address has no valid host name. {_EXAMPLE}")
+        raise InvalidRepositoryURL(f"That address has no valid host name. {EXAMPLE}")
     if port == 443:
         port = None
     if not policy.allows_private(host, port):
         reason = refuse_private_name(host)
         if reason is not None:
             raise InvalidRepositoryURL(f"Only hosts on the public internet can be fetched: {reason}.")
-    if host == "www.github.com":
-        host = "github.com"
     segments = _segments(parts.path)
-    segments, ref, path = _split_view(host, segments)
-    if len(segments) < 2:
-        raise InvalidRepositoryURL(f"That address names a host or an owner, but no repository. {_EXAMPLE}")
-    segments[-1] = _without_git(segments[-1])
-    if host == "github.com":
-        if len(segments) > 2:
-            owner_and_name = "/".join(segments[:2])
-            raise InvalidRepositoryURL(
-                f"That is a page of a repository, not the repository. Try https://github.com/{owner_and_name}."
-            )
-        segments = [segment.lower() for segment in segments]
+    if host == "raw.githubusercontent.com" and len(segments) > 3:
+        segments.insert(2, "raw")
+    if host in ("www.github.com", "raw.githubusercontent.com"):
+        host = "github.com"
     authority = f"[{host}]" if ":" in host else host
     if port is not None:
         authority = f"{authority}:{port}"
+    query = dict(parse_qsl(parts.query, keep_blank_values=True, errors="replace"))
+    segments, places = split_page(f"https://{authority}", host, segments, query)
+    if len(segments) < 2:
+        raise InvalidRepositoryURL(f"That address names a host or an owner, but no repository. {EXAMPLE}")
+    if any("/" in segment for segment in segments):
+        raise _no_name()
+    segments[-1] = _without_git(segments[-1])
+    if host in CASE_BLIND_HOSTS and "@" in "".join(segments):
+        address = "/".join(segment.partition("@")[0] for segment in segments)
+        raise InvalidRepositoryURL(
+            f"No repository has an @ in its name. For a branch, write https://{authority}/{address}#main."
+        )
+    if host == "github.com":
+        segments = [segment.lower() for segment in segments]
     quoted = "/".join(quote(segment, safe="~@+=,$!()'*;&:") for segment in segments)
-    return RepositoryURL(f"https://{authority}/{quoted}", host, "/".join(segments[:-1]), segments[-1], ref, path)
+    is_page = "tab" in query or parts.path.lower().endswith("/skill.md")
+    return RepositoryURL(f"https://{authority}/{quoted}", host, "/".join(segments[:-1]), segments[-1], places), is_page
 
 
 def _segments(path: str) -> list[str]:
     segments = [unquote(segment, errors="surrogateescape") for segment in path.split("/") if segment]
     if len(segments) > MAX_SEGMENTS:
-        raise InvalidRepositoryURL(f"That address has more than {MAX_SEGMENTS} parts. {_EXAMPLE}")
+        raise InvalidRepositoryURL(f"That address has more than {MAX_SEGMENTS} parts. {EXAMPLE}")
     for segment in segments:
-        if segment in {".", ".."} or "/" in segment or "\\" in segment or not segment.isprintable():
-            raise InvalidRepositoryURL("That address has a part that is no name (dots, slashes or control characters).")
+        # %2F is the slash of a branch such as feature/x, which only the end of a page's address may have.
+        for part in segment.split("/"):
+            if part in {"", ".", ".."} or "\\" in part or not part.isprintable():
+                raise _no_name()
     return segments
 
 
-def _split_view(host: str, segments: list[str]) -> tuple[list[str], str, str]:
-    """Split the address of a web page (``/tree/main/skills/x``) into repository, ref and path."""
-    for place in range(2, len(segments)):
-        word = segments[place]
-        rest = segments[place + 1 :]
-        if word == "src" and host == "bitbucket.org" and rest:
-            break
-        if word == "src" and len(rest) >= 2 and rest[0] in {"branch", "tag", "commit"}:
-            rest = rest[1:]
-            break
-        if word in _VIEWS and rest:
-            break
-    else:
-        return segments, "", ""
-    repository = segments[: place - 1] if segments[place - 1] == "-" else segments[:place]
-    ref, inner = rest[0], rest[1:]
-    if not _REF.fullmatch(ref) or ".." in ref:
-        raise InvalidRepositoryURL("That address names a branch or commit that git would not accept.")
-    if inner and inner[-1].lower() == "skill.md":
-        inner = inner[:-1]
-    return list(repository), ref, "/".join(inner)
+def _no_name() -> InvalidRepositoryURL:
+    return InvalidRepositoryURL(
+        f"That address has a part that is no name (dots, slashes or control characters). {EXAMPLE}"
+    )
 
 
 def _without_git(segment: str) -> str:
@@ -186,6 +187,8 @@ def _local_repository(text: str, policy: SourcePolicy) -> RepositoryURL:
     parts = urlsplit(text)
     if parts.netloc not in {"", "localhost"}:
         raise InvalidRepositoryURL("A file:// address names no host: write file:///folder/repository.")
+    if parts.query:
+        raise InvalidRepositoryURL("A file:// address has no ?: write %3F for one in the name of a folder.")
     raw = unquote(parts.path, errors="surrogateescape")
     if not raw.isprintable():
         raise InvalidRepositoryURL("That address contains characters that no repository folder may have.")
@@ -193,7 +196,7 @@ def _local_repository(text: str, policy: SourcePolicy) -> RepositoryURL:
     path = None if too_long else resolve_below(raw, policy.file_roots)
     if path is None:
         raise InvalidRepositoryURL(
-            f"Repositories on this machine can be fetched only from folders that the operator allows. {_EXAMPLE}"
+            f"Repositories on this machine can be fetched only from folders that the operator allows. {EXAMPLE}"
         )
     name = _without_git(path.name)
     # The canonical address has no `.git`; a fetch tries the folder with and without it.

@@ -73,7 +73,7 @@ async def test_what_is_known_is_answered_in_the_words_clients_read(
         pytest.param({"repoUrl": 7}, "bad_request", id="a number for an address"),
         pytest.param({"repoUrl": "https://github.com/a/b", "skillPath": ["x"]}, "bad_request", id="a list for a path"),
         pytest.param({"repoUrl": "not an address"}, "invalid_repository_url", id="not an address"),
-        pytest.param({"repoUrl": "ssh://git@host.example/a/b"}, "invalid_repository_url", id="ssh"),
+        pytest.param({"repoUrl": "ssh://deploy@host.example/a/b"}, "invalid_repository_url", id="user"),
         pytest.param({"repoUrl": "https://127.0.0.1/a/b"}, "invalid_repository_url", id="loopback"),
         pytest.param({"repoUrl": "file:///etc"}, "invalid_repository_url", id="a file outside the allowed folders"),
     ],

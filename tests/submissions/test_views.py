@@ -12,7 +12,7 @@ from marketplace.skills.moderation import quarantine_skill
 from submissions.models import QueueMessage, SubmissionEntry
 from submissions.queue.pause import pause
 from submissions.store.queries import get_submission
-from tests.git_factory import skill_md
+from tests.git_factory import git, skill_md
 from tests.submissions.front_door import EVIL, drain, repository, skills, submitted, submitted_one
 from vskill.environments import WorkerEnv
 from vskill.kv.threads import writers
@@ -79,7 +79,7 @@ async def test_each_skill_that_is_known_says_where_it_stands(
         ("", 400, "Enter the address"),
         ("   ", 400, "Enter the address"),
         ("javascript:alert(1)", 422, "address"),
-        ("git@github.com:owner/name.git", 422, "https only"),
+        ("deploy@github.com:owner/name.git", 422, "Try https://github.com/owner/name"),
         ("https://169.254.169.254/latest/meta-data", 422, "public internet"),
         ("https://[::1]/a/b", 422, "public internet"),
         ("<script>alert(1)</script>", 422, "not a repository address"),
@@ -220,3 +220,12 @@ async def test_a_skill_that_was_withdrawn_is_no_longer_linked_to(
     assert "is quarantined" in again.content.decode()
     assert "The reason given: reported" in again.content.decode()
     assert "The reason given: reported" in page
+
+
+async def test_the_address_that_was_typed_is_kept_with_its_branch(async_client: AsyncClient, tmp_path: Path) -> None:
+    url = repository(tmp_path, skills("one"))
+    git(tmp_path / "repository.git", "branch", "feature/x")
+    page = (await async_client.post("/submit", {"repository_url": f"{url}#feature/x"})).content.decode()
+
+    assert "on branch feature/x" in page
+    assert page.count(f'value="{url}#feature/x"') == 2

@@ -34,7 +34,11 @@ class Command(EnvironmentCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the arguments."""
         super().add_arguments(parser)
-        parser.add_argument("url", help="address of the repository: https://host/owner/name, or owner/name on GitHub")
+        parser.add_argument(
+            "url",
+            help="address of the repository or of a folder in it: https://host/owner/name, owner/name on GitHub, with "
+            "#BRANCH for a branch or tag (docs/addresses.md lists all forms)",
+        )
         parser.add_argument("--path", default="", help="submit only the skill in this folder of the repository")
         parser.add_argument("--name", default="", help="submit only the skill of this name")
         parser.add_argument("--dry-run", action="store_true", help="list what would be submitted, and submit nothing")

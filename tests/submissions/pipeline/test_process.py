@@ -18,7 +18,7 @@ from submissions.states import State
 from submissions.store.evidence import all_evidence, read_evidence, write_evidence
 from submissions.store.queries import history
 from submissions.store.records import Submission
-from submissions.store.transitions import transition
+from submissions.store.transitions import touch, transition
 from submissions.verification.engines.skilltotal import SkillTotal
 from tests.git_factory import commit, skill_md
 from tests.submissions.front_door import EVIL, drain, repository, skills, submitted, submitted_one, worked_off
@@ -96,6 +96,20 @@ async def test_content_that_changes_after_approval_is_checked_again(env: WorkerE
     assert ended.state is State.ON_HOLD
     assert State.RESCAN_REQUIRED in await _states(env, submission)
     assert await SkillVersion.objects.acount() == 0
+
+
+async def test_a_commit_that_is_gone_is_replaced_by_the_newest_of_the_branch_that_was_submitted(
+    env: WorkerEnv, tmp_path: Path
+) -> None:
+    url = repository(tmp_path, skills("one"))
+    newest = commit(tmp_path / "repository.git", {**skills("one"), "one/more.md": "x"}, branch="feature/x")
+    submission = await submitted_one(env, f"{url}#feature/x")
+    await writers.run(touch, env, submission, {"commitSha": "0" * 40})
+    published = await worked_off(env, submission)
+
+    assert published.state is State.PUBLISHED
+    version = await SkillVersion.objects.aget()
+    assert (version.commit_sha, version.source_ref) == (newest, "refs/heads/feature/x")
 
 
 async def test_a_skill_that_is_broken_after_it_was_listed_needs_changes(env: WorkerEnv, tmp_path: Path) -> None:

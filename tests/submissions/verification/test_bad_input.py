@@ -101,7 +101,7 @@ def names_in(path: Path) -> list[str]:
         pytest.param("https://192.168.0.1/a/b", InvalidRepositoryURL, "private", id="private host"),
         pytest.param("https://2130706433/a/b", InvalidRepositoryURL, "loopback", id="loopback host in decimal"),
         pytest.param("https://localhost:8000/a/b", InvalidRepositoryURL, "private network", id="loopback host by name"),
-        pytest.param("ssh://git@github.com/a/b", InvalidRepositoryURL, "https only, not ssh", id="ssh transport"),
+        pytest.param("ssh://me@github.com/a/b", InvalidRepositoryURL, "names a user", id="a user of ssh"),
         pytest.param("ext::sh -c id", InvalidRepositoryURL, "never run", id="ext transport"),
         pytest.param("file:///etc", InvalidRepositoryURL, "operator allows", id="file transport outside the folders"),
         pytest.param("file://{allowed}/absent", RepositoryNotFound, "no git repository", id="missing repository"),
