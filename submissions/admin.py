@@ -8,42 +8,43 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib import admin
-from django.db.models import Q
-from django.db.models.functions import Now
+from django.db.models import BooleanField, ExpressionWrapper, Q, QuerySet
 from django.http import HttpRequest
 from django.template.loader import render_to_string
-from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.timesince import timesince
 
-from submissions.messages import is_queued
 from submissions.models import SubmissionEntry
 from submissions.operations import OPERATIONS, Operation
 from submissions.presentation import submission_path, timeline
-from submissions.states import STATES, STUCK_STATES, State
-from submissions.store.queries import history
+from submissions.states import STATES, State
+from submissions.store.queries import history, stuck_condition
+from vskill.kv.clock import database_now
 from vskill.operations_admin import OperationsAdmin
 from vskill.read_only_admin import ChoiceFilter, prefix_range, pretty_json
 from vskill.worker_context import require_worker_env
 
 
 class StuckFilter(ChoiceFilter):
-    """Submissions that have not moved for longer than the threshold."""
+    """Submissions that have not moved for longer than the threshold, and whose message is gone."""
 
     title = "movement"
     parameter_name = "movement"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         """Return the one choice, with the threshold in its label."""
-        return [("stuck", f"not moved for {settings.STUCK_THRESHOLD_SECONDS / 60:g} minutes")]
+        return [("stuck", f"stuck: not moved for {settings.STUCK_THRESHOLD_SECONDS / 60:g} minutes, no message")]
 
     def condition(self, choice: str) -> Q | None:
-        """Return the condition that the partial index of recovery answers."""
-        if choice != "stuck":
-            return None
-        threshold = Now() - timedelta(seconds=settings.STUCK_THRESHOLD_SECONDS)
-        return Q(state__in=sorted(STUCK_STATES), state_at__lte=threshold)
+        """Return the condition of what ``recover_stuck`` would move."""
+        return _stuck() if choice == "stuck" else None
+
+
+def _stuck() -> Q:
+    env = require_worker_env()
+    older_than = timedelta(seconds=settings.STUCK_THRESHOLD_SECONDS)
+    return stuck_condition(env, database_now(env.database), older_than=older_than)
 
 
 class StateFilter(ChoiceFilter):
@@ -71,6 +72,11 @@ class SubmissionAdmin(OperationsAdmin):
     operations = OPERATIONS
     operate_template = "admin/submissions/operate.html"
     targets_name = "entries"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        """Return the submissions, each with ``is_stuck``."""
+        rows: QuerySet[Any] = super().get_queryset(request)
+        return rows.annotate(is_stuck=ExpressionWrapper(_stuck(), BooleanField()))
 
     def search_condition(self, term: str) -> Q:
         """Return the condition for the prefix of an id or address, or for the exact name of a skill."""
@@ -104,10 +110,7 @@ class SubmissionAdmin(OperationsAdmin):
         """Return the time since the last transition, with a mark on a submission that ``recover_stuck`` would move."""
         if entry.state_at is None:
             return "unknown"
-        stuck_at = timezone.now() - timedelta(seconds=settings.STUCK_THRESHOLD_SECONDS)
-        old = entry.state in STUCK_STATES and entry.state_at <= stuck_at
-        # One that has a message merely waits for its turn.
-        mark = " (stuck)" if old and not is_queued(require_worker_env(), entry.submission_id) else ""
+        mark = " (stuck)" if getattr(entry, "is_stuck", False) else ""
         return f"{timesince(entry.state_at, depth=1)} ago{mark}"
 
     @admin.display(description="source", ordering="repo_url")

@@ -6,11 +6,13 @@ message is a dead letter: it stays beside a new one until it is forgotten.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
-from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery, Value
-from django.db.models.functions import Concat, Now
+from django.db import connections
+from django.db.models import Exists, Func, OuterRef, Q, QuerySet, Subquery, Value
+from django.db.models.functions import Collate, Concat, Now, Substr
 
 from submissions.models import SUBMISSION_PREFIX, QueueMessage, SubmissionEntry
 from submissions.queue.database import get_queue
@@ -56,6 +58,21 @@ def send(env: WorkerEnv, submission_id: str, *, priority: int = 0, restart: bool
 def is_queued(env: WorkerEnv, submission_id: str) -> bool:
     """Return whether a submission has a message that waits, is delayed or is leased."""
     return _about(env, submission_id).filter(parked_at__isnull=True).exists()
+
+
+def queued_among(env: WorkerEnv, submission_ids: Collection[str]) -> set[str]:
+    """Return those of a few hundred submissions for which ``is_queued`` holds."""
+    waiting = _messages(env).filter(parked_at__isnull=True, subject__in=submission_ids)
+    return set(waiting.values_list("subject", flat=True))
+
+
+def on_its_way(env: WorkerEnv) -> Exists:
+    """Return the condition, for a query of submissions, that ``is_queued`` holds; an index answers it for each row."""
+    about: Func = Substr(OuterRef("key"), len(SUBMISSION_PREFIX) + 1)
+    if connections[env.database].vendor == "postgresql":
+        # Keys have the collation C, and an index serves only comparisons by its own.
+        about = Collate(about, "default")
+    return Exists(_messages(env).filter(parked_at__isnull=True, subject=about))
 
 
 def parked_reason(env: WorkerEnv, submission_id: str) -> str | None:
@@ -109,9 +126,7 @@ def delete_orphan(env: WorkerEnv, orphan_id: int) -> None:
 def without_message(env: WorkerEnv) -> list[SubmissionEntry]:
     """Return the submissions in an active state that have no message, those that moved longest ago first."""
     entries = SubmissionEntry.objects.using(env.database).filter(namespace=env.name)
-    queued = _messages(env).filter(parked_at__isnull=True)
-    of_entry = queued.annotate(about=Concat(Value(SUBMISSION_PREFIX), "subject")).filter(about=OuterRef("key"))
-    return list(entries.live().filter(state__in=sorted(ACTIVE_STATES)).filter(~Exists(of_entry)).order_by("state_at"))
+    return list(entries.live().filter(~on_its_way(env), state__in=sorted(ACTIVE_STATES)).order_by("state_at"))
 
 
 def count_ahead(env: WorkerEnv, submission_id: str) -> int | None:

@@ -159,6 +159,8 @@ ACTIVE_STATES: Final = frozenset(state for state, info in STATES.items() if info
 LIVE_STATES: Final = frozenset(state for state, info in STATES.items() if info.group in (Group.ACTIVE, Group.HELD))
 FINAL_STATES: Final = frozenset(State) - ACTIVE_STATES - {State.RESCAN_REQUIRED}
 STUCK_STATES: Final = frozenset({State.RECEIVED, State.TIER1_SCANNING, State.TIER2_SCANNING, State.AUTO_APPROVED})
+# Besides the stuck states, those that wait for a next step of the pipeline, which only a message can bring.
+SWEPT_STATES: Final = STUCK_STATES | {State.VENDOR_APPROVED, State.RESCAN_REQUIRED}
 STUCK_THRESHOLD: Final = timedelta(minutes=5)
 
 

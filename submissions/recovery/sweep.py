@@ -1,8 +1,9 @@
 """Find the submissions whose worker is gone and put them back, or hand them to a person.
 
-A submission whose message waits or is leased is on its way: the queue delivers it again by itself. The others have no
-message that will ever be received. Each is moved in one transaction that reads it again, so that two sweeps, or a sweep
-and a worker that comes too late, move it once.
+A submission whose message waits or is leased is on its way: the queue delivers it again by itself. A query leaves these
+out, so that a sweep costs what is stuck and not what waits. The others have no message that will ever be received. Each
+is moved in one transaction that reads it again, so that two sweeps, or a sweep and a worker that comes too late, move
+it once.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from django.db.models.functions import Now
 from submissions import messages
 from submissions.models import RecoverySweep
 from submissions.recovery.lock import sweep_lock
-from submissions.states import STUCK_STATES, State
+from submissions.states import SWEPT_STATES, State
 from submissions.store.holds import count_recoveries, hold, remember_recoveries
 from submissions.store.queries import get_stuck_submissions, read_submission
 from submissions.store.records import StuckReport, StuckSubmission, Submission
@@ -40,8 +41,6 @@ ACTOR: Final = "recovery"
 TRIGGER: Final = "recover_stuck"
 SWEEPS_KEPT: Final = timedelta(days=7)
 SUBMISSIONS_LOGGED: Final = 100
-# Besides the stuck states, those that wait for a next step of the pipeline, which only a message can bring.
-SWEPT_STATES: Final = STUCK_STATES | {State.VENDOR_APPROVED, State.RESCAN_REQUIRED}
 RECOVERY_EXHAUSTED: Final = "recovery_exhausted"
 GIVEN_UP_BY_QUEUE: Final = "the queue gave it up"
 
@@ -64,6 +63,7 @@ class RecoveryReport:
 
     ``counts`` says how every read ended, ``unreadable`` are the keys of those that failed. ``results`` has each stuck
     submission with its result and, where it failed, the reason. ``left`` were not reached because of the limit.
+    ``on_its_way`` are those that a query left out, because their message waits or is leased; they are not listed.
     """
 
     environment: str
@@ -71,10 +71,12 @@ class RecoveryReport:
     unreadable: tuple[str, ...] = ()
     results: list[tuple[StuckSubmission, Result, str]] = field(default_factory=list)
     left: int = 0
+    on_its_way: int = 0
 
     def count(self, *results: Result) -> int:
-        """Return how many submissions ended with one of ``results``."""
-        return sum(result in results for _stuck, result, _reason in self.results)
+        """Return how many submissions ended with one of ``results``, those that a query left out among them."""
+        left_out = self.on_its_way if Result.ON_ITS_WAY in results else 0
+        return left_out + sum(result in results for _stuck, result, _reason in self.results)
 
     def as_json(self) -> dict[str, Any]:
         """Return what ``recover_stuck --json`` prints for this environment."""
@@ -203,8 +205,8 @@ async def _sweep(
     dry_run: bool,
     progress: Callable[[int, int], None],
 ) -> RecoveryReport:
-    found: StuckReport = await get_stuck_submissions(env, older_than=older_than, states=states, using=using)
-    report = RecoveryReport(env.name, found.counts, found.unreadable)
+    found: StuckReport = await get_stuck_submissions(env, older_than=older_than, states=states, using=using, idle=True)
+    report = RecoveryReport(env.name, found.counts, found.unreadable, on_its_way=found.on_its_way)
     acted = (Result.RECOVERED, Result.HELD, Result.WOULD_RECOVER, Result.WOULD_HOLD)
     for done, stuck in enumerate(found.stuck):
         if limit is not None and report.count(*acted) >= limit:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from operator import attrgetter
 from typing import Final
 
-from django.db.models import Count
+from django.db import DatabaseError
+from django.db.models import Count, Q, QuerySet
 
+from submissions.messages import on_its_way, queued_among
 from submissions.models import SUBMISSION_PREFIX, SubmissionEntry, SubmissionTransition
-from submissions.states import FINAL_STATES, LIVE_STATES, STUCK_STATES, State
+from submissions.states import FINAL_STATES, LIVE_STATES, STUCK_STATES, SWEPT_STATES, State
 from submissions.store.records import (
     StuckReport,
     StuckSubmission,
@@ -34,6 +37,7 @@ from vskill.kv.partial_index import InPartialIndex
 from vskill.kv.threads import readers
 
 INDEX_PAGE: Final = 50
+_IDS_PER_QUERY: Final = 500
 
 
 def read_submission(env: WorkerEnv, submission_id: str) -> Submission:
@@ -86,17 +90,62 @@ async def get_submissions_fresh(env: WorkerEnv, ids: Iterable[str]) -> tuple[lis
     return found, ReadCounts.of(statuses)
 
 
+def stuck_condition(
+    env: WorkerEnv, now: datetime, *, older_than: timedelta, states: frozenset[State] = SWEPT_STATES
+) -> Q:
+    """Return what makes a row of a submission a stuck one, for the admin and for recovery alike.
+
+    It is in one of ``states``, has not moved for ``older_than`` or longer before ``now``, and has no message that will
+    be received. ``now`` is a time of the database's clock.
+    """
+    return Q(state__in=sorted(states)) & _old(now, older_than) & ~Q(on_its_way(env))
+
+
+def _old(now: datetime, older_than: timedelta) -> Q:
+    return Q(state_at__lte=now - older_than)
+
+
+@dataclass(frozen=True)
+class _Candidates:
+    """The keys to read, those among them whose message waits, and how many more wait and are not read."""
+
+    now: datetime
+    keys: list[str]
+    waiting: frozenset[str] = frozenset()
+    unread: int = 0
+
+
 def _stuck_candidates(
-    env: WorkerEnv, moment: datetime | None, older_than: timedelta, states: frozenset[State]
-) -> tuple[datetime, list[str]]:
+    env: WorkerEnv, moment: datetime | None, older_than: timedelta, states: frozenset[State], idle: bool
+) -> _Candidates:
     now = moment or database_now(env.database)
     rows = SubmissionEntry.objects.using(env.database).live()
-    rows = rows.filter(namespace=env.name, state_at__lte=now - older_than).order_by("state_at")
+    rows = rows.filter(_old(now, older_than), namespace=env.name).order_by("state_at")
     parts = [rows.filter(state=state) for state in sorted(states - STUCK_STATES)]
     if stuck := states & STUCK_STATES:
         indexed = rows.filter(InPartialIndex(SubmissionEntry, "submission_stuck"))
         parts.append(indexed if stuck == STUCK_STATES else indexed.filter(state__in=sorted(stuck)))
-    return now, [key for part in parts for key in part.values_list("key", flat=True)]
+    if not idle:
+        return _Candidates(now, _keys(parts))
+    waiting = [part.filter(on_its_way(env)) for part in parts]
+    damaged = _damaged(waiting)
+    keys = _keys([part.filter(~on_its_way(env)) for part in parts])
+    unread = max(0, sum(part.count() for part in waiting) - len(damaged))
+    return _Candidates(now, [*keys, *damaged], frozenset(damaged), unread)
+
+
+def _damaged(parts: Sequence[QuerySet[SubmissionEntry]]) -> list[str]:
+    """Return the keys of the rows that have to be read to learn what is wrong with them."""
+    try:
+        # By the first and the last character, so that no value leaves the database.
+        return _keys([part.exclude(value__startswith="{", value__endswith="}") for part in parts])
+    except DatabaseError:
+        # One value that the database cannot give out fails the whole statement, while reads by key settle alone.
+        return _keys(parts)
+
+
+def _keys(parts: Sequence[QuerySet[SubmissionEntry]]) -> list[str]:
+    return [key for part in parts for key in part.values_list("key", flat=True)]
 
 
 async def get_stuck_submissions(
@@ -106,6 +155,7 @@ async def get_stuck_submissions(
     states: frozenset[State] = STUCK_STATES,
     using: str = "index",
     now: datetime | None = None,
+    idle: bool = False,
 ) -> StuckReport:
     """Find the submissions in one of ``states`` that have not moved for ``older_than`` or longer.
 
@@ -113,6 +163,10 @@ async def get_stuck_submissions(
     ``"index"`` asks the partial index and reads the candidates. Both read concurrently and find the same submissions; a
     read that fails is counted and raises nothing. A malformed entry is counted by the scan alone, because it is in no
     index.
+
+    With ``idle``, those whose message waits, is delayed or is leased are counted as ``on_its_way`` and left out. The
+    index leaves them out unread, except those that are cut off or that the database cannot give out: they are read, and
+    counted as what they are.
     """
     namespace = submission_namespace(env)
     if using == "scan":
@@ -120,16 +174,20 @@ async def get_stuck_submissions(
         search = _StuckSearch(moment, older_than, states)
         async for outcomes in namespace.scan(SUBMISSION_PREFIX):
             search.add(outcomes)
-    else:
-        moment, keys = await readers.run(_stuck_candidates, env, now, older_than, states)
-        search = _StuckSearch(moment, older_than, states)
-        search.add([outcome async for outcome in namespace.get_many(keys)])
+        if idle:
+            await readers.run(search.leave_out_waiting, env)
+        return search.report()
+    found = await readers.run(_stuck_candidates, env, now, older_than, states, idle)
+    search = _StuckSearch(found.now, older_than, states)
+    search.add([outcome async for outcome in namespace.get_many(found.keys)])
+    search.leave_out(found.waiting, unread=found.unread)
     return search.report()
 
 
 class _StuckSearch:
     def __init__(self, now: datetime, older_than: timedelta, states: frozenset[State]) -> None:
         self._asked = (now, older_than, states)
+        self._on_its_way = 0
         self._stuck: list[StuckSubmission] = []
         self._statuses: Counter[Status] = Counter()
         self._unreadable: list[str] = []
@@ -149,9 +207,20 @@ class _StuckSearch:
                 self._unreadable.append(outcome.key)
             self._statuses[status] += 1
 
+    def leave_out(self, keys: Collection[str], *, unread: int = 0) -> None:
+        stays = [one for one in self._stuck if submission_key(one.id) not in keys]
+        self._on_its_way += unread + len(self._stuck) - len(stays)
+        self._stuck = stays
+
+    def leave_out_waiting(self, env: WorkerEnv) -> None:
+        ids = [one.id for one in self._stuck]
+        for start in range(0, len(ids), _IDS_PER_QUERY):
+            waiting = queued_among(env, ids[start : start + _IDS_PER_QUERY])
+            self.leave_out({submission_key(one) for one in waiting})
+
     def report(self) -> StuckReport:
         self._stuck.sort(key=lambda one: (one.updated_at, one.id))
-        return StuckReport(tuple(self._stuck), ReadCounts.of(self._statuses), tuple(self._unreadable))
+        return StuckReport(tuple(self._stuck), ReadCounts.of(self._statuses), tuple(self._unreadable), self._on_its_way)
 
 
 def get_submission_index(

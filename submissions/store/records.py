@@ -74,11 +74,16 @@ class StuckSubmission:
 
 @dataclass(frozen=True)
 class StuckReport:
-    """The stuck submissions, longest first, how every read of the search ended, and the keys of unreadable entries."""
+    """The stuck submissions, longest first, how every read of the search ended, and the keys of unreadable entries.
+
+    ``on_its_way`` is how many more have not moved for as long and merely wait for a turn or are being worked on; where
+    they were not to be left out, it is 0.
+    """
 
     stuck: tuple[StuckSubmission, ...]
     counts: ReadCounts
     unreadable: tuple[str, ...] = ()
+    on_its_way: int = 0
 
 
 def no_such_submission(submission_id: str) -> SubmissionNotFound:

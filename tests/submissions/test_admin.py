@@ -7,6 +7,7 @@ import re
 from datetime import timedelta
 
 import pytest
+from asgiref.sync import async_to_sync
 from django.contrib.auth.models import Permission, User
 from django.db import connection
 from django.test import Client
@@ -14,10 +15,12 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from submissions.models import QueueMessage, SubmissionEntry
-from submissions.states import State
+from submissions.recovery.sweep import recover_stuck
+from submissions.states import SWEPT_STATES, State
 from submissions.store.queries import history, read_submission
 from tests.submissions.factories import make_submission, make_submissions
 from vskill.environments import WorkerEnv
+from vskill.kv.clock import database_now
 
 pytestmark = pytest.mark.django_db
 
@@ -219,6 +222,33 @@ def test_only_a_submission_that_recovery_would_move_is_marked_as_stuck(operator:
     assert "(stuck)" not in operator.get(LIST).content.decode()
     make_submissions(env, 2, age=timedelta(hours=2))
     assert operator.get(LIST).content.decode().count("(stuck)") == 2
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_mark_the_filter_and_recovery_agree_on_what_is_stuck(operator: Client, env: WorkerEnv) -> None:
+    """Every state, young and old, with each kind of message: one definition for all who say "stuck"."""
+    for state in State:
+        for age in (timedelta(minutes=4), timedelta(hours=2)):
+            make_submission(env, state, age=age)
+            for message in ("waiting", "leased", "parked"):
+                made = make_submission(env, state, age=age, message=True)
+                now = database_now(env.database)
+                rows = QueueMessage.objects.filter(subject=made.id)
+                if message == "leased":
+                    rows.update(leased_until=now + timedelta(minutes=1), lease_token="t")
+                if message == "parked":
+                    rows.update(parked_at=now)
+    page = operator.get(f"{LIST}?all=1").content.decode()
+    rows_shown = re.findall(r"submissionentry/(\d+)/change/.*?field-age[^>]*>([^<]*)<", page, re.DOTALL)
+    assert len(rows_shown) == SubmissionEntry.objects.count() == len(State) * 8
+    filtered = operator.get(f"{LIST}?movement=stuck&all=1").content.decode()
+    report = async_to_sync(recover_stuck)(env, dry_run=True)
+    keys = dict(SubmissionEntry.objects.values_list("pk", "key"))
+
+    by_recovery = {f"sub:{stuck.id}" for stuck, _result, _reason in report.results}
+    assert len(by_recovery) == len(SWEPT_STATES) * 2
+    assert {keys[int(pk)] for pk, age in rows_shown if "(stuck)" in age} == by_recovery
+    assert {keys[int(pk)] for pk in re.findall(r"submissionentry/(\d+)/change/", filtered)} == by_recovery
 
 
 def test_checking_again_beside_a_newer_submission_says_that_it_is_on_its_way(operator: Client, env: WorkerEnv) -> None:

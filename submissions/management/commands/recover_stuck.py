@@ -14,8 +14,8 @@ from django.db import DatabaseError
 from tqdm import tqdm
 
 from submissions.recovery.lock import RecoveryRunning
-from submissions.recovery.sweep import SWEPT_STATES, RecoveryReport, Result, recover_stuck
-from submissions.states import State
+from submissions.recovery.sweep import RecoveryReport, Result, recover_stuck
+from submissions.states import SWEPT_STATES, State
 from vskill.environments import WorkerEnv
 from vskill.management.environment_command import EnvironmentCommand
 from vskill.processes.heartbeat import show_work_done

@@ -6,26 +6,29 @@ import asyncio
 import json
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from asgiref.sync import async_to_sync, sync_to_async
+from django.db.backends.signals import connection_created
 from django.db.models import F
 from pytest_django import Settings
 
-from submissions.messages import VERIFY
-from submissions.models import QueueMessage, RecoverySweep, SubmissionTransition
+from submissions.messages import VERIFY, send
+from submissions.models import QueueMessage, RecoverySweep, SubmissionEntry, SubmissionTransition
 from submissions.queue.database import get_queue
-from submissions.recovery.sweep import Result, put_back, recover_one, recover_stuck
+from submissions.recovery.sweep import RecoveryReport, Result, put_back, recover_one, recover_stuck
 from submissions.states import FINAL_STATES, State
 from submissions.store.queries import get_stuck_submissions, history, read_submission
 from submissions.store.records import Submission
 from submissions.store.transitions import repeat, submission_key, submission_namespace, transition
 from tests.submissions.factories import damage, make_submission, make_submissions, messages_of
 from tests.submissions.front_door import drain, repository, skills, submitted_one
+from tests.submissions.unreadable import unreadable_submissions
 from vskill.environments import WorkerEnv
 from vskill.kv.models import KVEntry
 from vskill.kv.namespace import KVNamespace
-from vskill.kv.threads import writers
+from vskill.kv.threads import readers, writers
 
 pytestmark = pytest.mark.django_db(transaction=True)
 in_thread = sync_to_async
@@ -53,16 +56,86 @@ async def test_what_lost_its_message_gets_a_new_one_and_begins_anew(env: WorkerE
     assert step.reason.startswith("put back by recovery 1 of 3, after 30.")
 
 
-async def test_a_message_that_waits_or_is_worked_on_is_no_sign_of_trouble(env: WorkerEnv) -> None:
-    waiting = await in_thread(make_submission)(env, age=LONG_AGO, message=True)
-    leased = await in_thread(make_submission)(env, State.TIER1_SCANNING, age=LONG_AGO, message=True)
+@pytest.mark.parametrize("using", ["index", "scan"])
+async def test_a_message_that_waits_or_is_worked_on_is_no_sign_of_trouble(env: WorkerEnv, using: str) -> None:
+    await in_thread(make_submission)(env, age=LONG_AGO, message=True)
+    await in_thread(make_submission)(env, State.TIER1_SCANNING, age=LONG_AGO, message=True)
     await get_queue(env).receive(env.name, 1, worker="test")
 
-    report = await recover_stuck(env)
+    report = await recover_stuck(env, using=using)
 
-    assert results(report) == {waiting.id: Result.ON_ITS_WAY, leased.id: Result.ON_ITS_WAY}
+    assert (results(report), report.as_json()["on_its_way"]) == ({}, 2)
     assert not await SubmissionTransition.objects.aexists()
     assert await QueueMessage.objects.acount() == 2
+
+
+@pytest.mark.parametrize("using", ["index", "scan"])
+async def test_a_message_that_came_after_the_query_is_seen_by_the_transaction(env: WorkerEnv, using: str) -> None:
+    made = await in_thread(make_submission)(env, age=LONG_AGO)
+    [seen] = (await get_stuck_submissions(env, older_than=LONG_AGO, using=using, idle=True)).stuck
+    await in_thread(send)(env, made.id)
+    assert await in_thread(recover_one)(env, seen) is Result.ON_ITS_WAY
+    assert await QueueMessage.objects.acount() == 1
+
+
+def statements_of_a_sweep(env: WorkerEnv) -> tuple[RecoveryReport, list[str]]:
+    """Sweep, and return the report with the statements of all threads that say something of submissions or messages."""
+    spied: list[str] = []
+
+    def spy(execute: Any, sql: str, *rest: Any) -> Any:
+        if "submissions_submission" in sql or "submissions_queuemessage" in sql:
+            spied.append(sql)
+        return execute(sql, *rest)
+
+    def watched(one: Any, **_kwargs: Any) -> None:
+        if spy not in one.execute_wrappers:
+            one.execute_wrappers.append(spy)
+
+    # The threads connect anew, and each connection is then watched.
+    readers.close()
+    writers.close()
+    connection_created.connect(lambda connection, **_: watched(connection), weak=False, dispatch_uid="spy")
+    try:
+        return async_to_sync(recover_stuck)(env), spied
+    finally:
+        connection_created.disconnect(dispatch_uid="spy")
+        readers.close()
+        writers.close()
+
+
+def test_a_sweep_costs_what_is_stuck_and_not_what_waits(env: WorkerEnv) -> None:
+    stuck = make_submissions(env, 3, age=LONG_AGO)
+    report, alone = statements_of_a_sweep(env)
+    assert report.count(Result.RECOVERED) == 3
+    QueueMessage.objects.all().delete()
+    KVEntry.objects.all().delete()
+    make_submissions(env, 2000, age=LONG_AGO, message=True)
+    SubmissionEntry.objects.filter(key__in=map(submission_key, stuck)).delete()
+    again = make_submissions(env, 3, age=LONG_AGO)
+
+    report, crowded = statements_of_a_sweep(env)
+
+    assert set(results(report)) == set(again)
+    assert report.as_json()["on_its_way"] == 2000
+    assert report.counts.read == 3
+    assert len(alone) > 3
+    assert len(crowded) == len(alone)
+
+
+@pytest.mark.parametrize("using", ["index", "scan"])
+def test_a_damaged_entry_is_counted_though_its_message_waits(env: WorkerEnv, using: str) -> None:
+    _whole, cut, gone = make_submissions(env, 3, age=LONG_AGO, message=True)
+    damage(env, cut)
+    # It may hold up no other, nor be taken for one that is on its way.
+    [stuck] = make_submissions(env, 1, age=LONG_AGO)
+
+    with unreadable_submissions([submission_key(gone)]):
+        report = async_to_sync(recover_stuck)(env, using=using)
+
+    assert results(report) == {stuck: Result.RECOVERED}
+    assert report.as_json()["on_its_way"] == 1
+    assert report.counts.failed == 2
+    assert set(report.unreadable) == {submission_key(cut), submission_key(gone)}
 
 
 async def test_what_moved_since_it_was_seen_is_left_alone(env: WorkerEnv) -> None:
@@ -166,13 +239,13 @@ async def test_an_approved_submission_goes_on_to_publication_with_the_scan_it_ha
 
 async def test_a_limit_moves_that_many_and_says_how_many_are_left(env: WorkerEnv) -> None:
     made = await in_thread(make_submissions)(env, 5, age=LONG_AGO)
-    on_its_way = await in_thread(make_submission)(env, age=timedelta(hours=2), message=True)
+    await in_thread(make_submission)(env, age=timedelta(hours=2), message=True)
 
     report = await recover_stuck(env, limit=2)
 
     assert (report.count(Result.RECOVERED), report.left) == (2, 3)
-    assert results(report)[on_its_way.id] is Result.ON_ITS_WAY
-    assert set(results(report)) - {on_its_way.id} < set(made)
+    assert report.count(Result.ON_ITS_WAY) == 1
+    assert set(results(report)) < set(made)
     assert (await recover_stuck(env)).count(Result.RECOVERED) == 3
 
 
