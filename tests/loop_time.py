@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Literal
+
+from vskill.fair_slots import FairSlots
 
 
 async def let_time_pass(seconds: float) -> None:
@@ -15,14 +16,18 @@ async def let_time_pass(seconds: float) -> None:
     await passed.wait()
 
 
-class WatchedPlaces(asyncio.Semaphore):
-    """Places that tell when somebody has asked for one."""
+class WatchedPlaces(FairSlots):
+    """Slots that tell when somebody has asked for one; there is none until ``add_one``."""
 
-    def __init__(self, places: int) -> None:
-        super().__init__(places)
+    def __init__(self) -> None:
+        super().__init__(0)
         self.asked = asyncio.Event()
 
-    async def acquire(self) -> Literal[True]:
-        """Take a place, as soon as there is one."""
+    async def acquire(self, *path: str) -> None:
+        """Take a slot, as soon as there is one."""
         self.asked.set()
-        return await super().acquire()
+        await super().acquire(*path)
+
+    def add_one(self) -> None:
+        """Let there be one more slot."""
+        self.release()

@@ -153,7 +153,10 @@ VARIABLES: Final[tuple[Variable, ...]] = (
         ),
         Variable("VSKILL_FETCH_SECONDS", duration(above=0), 60.0, "time that a fetch may take"),
         Variable(
-            "VSKILL_FETCH_PROCESSES", integer(minimum=1), 4, "fetches of a process that run at once; the others wait"
+            "VSKILL_FETCH_PROCESSES",
+            integer(minimum=1),
+            4,
+            "fetches of a process that run at once, from one host at most all but one; the others wait",
         ),
         Variable("VSKILL_SCAN_PROCESSES", integer(minimum=1), 2, "scans of a consumer that run at once", matters=True),
     ),

@@ -9,6 +9,7 @@ from contextvars import ContextVar
 from typing import Final
 
 from vskill.errors import VskillError
+from vskill.fair_slots import FairSlots
 
 
 class OutOfTime(VskillError):
@@ -75,24 +76,24 @@ async def work_limit(seconds: float) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def hold_slot(slots: asyncio.Semaphore) -> AsyncIterator[None]:
-    """Hold one of ``slots`` while the body runs, and wait for a free one first.
+async def hold_slot(slots: FairSlots, *path: str) -> AsyncIterator[None]:
+    """Hold one of ``slots`` on behalf of ``path`` while the body runs, and wait first until it is its turn.
 
     The clock of an enclosing ``work_limit`` is stopped during the wait.
     """
     clock = _current.get()
-    if clock is None:
-        async with slots:
-            yield
-        return
-    clock.count(waiting=1)
+    if clock is not None:
+        clock.count(waiting=1)
     try:
-        await slots.acquire()
+        await slots.acquire(*path)
     finally:
-        clock.count(waiting=-1)
-    clock.count(holding=1)
+        if clock is not None:
+            clock.count(waiting=-1)
+    if clock is not None:
+        clock.count(holding=1)
     try:
         yield
     finally:
-        clock.count(holding=-1)
-        slots.release()
+        if clock is not None:
+            clock.count(holding=-1)
+        slots.release(*path)

@@ -74,6 +74,14 @@ def publisher_of(repo_url: str) -> Publisher:
     return Publisher(groups[0], _handle(groups[0]), name, _storable(repository), groups)
 
 
+def publisher_identity(repo_url: str) -> str:
+    """Return the identity of a repository's publisher, or an empty text where ``repo_url`` is not a URL."""
+    try:
+        return publisher_of(repo_url).identity
+    except ValueError:
+        return ""
+
+
 def owned_by(repo_url: str, owners: Iterable[str]) -> bool:
     """Return whether one of ``owners`` (``host/owner`` or ``host/group/subgroup``) owns a repository.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 
 from django.conf import settings
@@ -18,6 +17,7 @@ from submissions.store import holds
 from submissions.store.queries import read_submission
 from submissions.store.records import SubmissionNotFound
 from vskill.environments import WorkerEnv
+from vskill.fair_slots import FairSlots
 from vskill.kv.errors import VersionConflict
 from vskill.kv.threads import writers
 from vskill.worker_context import require_worker_env
@@ -47,7 +47,8 @@ def _hold(env: WorkerEnv, submission_id: str, reason: str) -> None:
 
 def make_handlers() -> Handlers:
     """Return the handlers for one consumer, which share its slots for scans."""
-    slots = asyncio.Semaphore(settings.SCAN_PROCESSES)
+    # No name has a most: a scan computes, so a slot that is kept free would be a processor that idles.
+    slots = FairSlots(settings.SCAN_PROCESSES)
 
     async def run(message: Message) -> None:
         message.decoded()

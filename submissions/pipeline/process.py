@@ -6,7 +6,6 @@ that comes too late finds another version and changes nothing.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
@@ -28,6 +27,7 @@ from submissions.verification.findings import Severity
 from submissions.verification.packages import SkillPackage
 from submissions.verification.verdict import Decision, Verdict
 from vskill.errors import VskillError
+from vskill.fair_slots import FairSlots
 from vskill.kv.errors import VersionConflict
 from vskill.kv.threads import writers
 from vskill.worker_context import require_worker_env
@@ -62,7 +62,7 @@ class NotConverging(VskillError):
 
 
 async def process_submission(
-    submission_id: str, *, last_attempt: bool = False, slots: asyncio.Semaphore | None = None
+    submission_id: str, *, last_attempt: bool = False, slots: FairSlots | None = None
 ) -> Submission:
     """Take one submission as far as it goes in the current environment, and return it in its final state.
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from marketplace.skills.publishers import publisher_identity
 from submissions.source.errors import CommitNotAvailable
 from submissions.source.fetching import fetch, repository_url
 from submissions.source.places import Place
@@ -24,6 +25,7 @@ from submissions.verification.packages import SkillPackage, read_package
 from submissions.verification.runner import run_engine
 from submissions.verification.verdict import Decision, Verdict, VerdictPolicy, decide
 from vskill.environments import WorkerEnv
+from vskill.fair_slots import FairSlots
 from vskill.work_limits import hold_slot
 
 ACTOR: Final = "verification"
@@ -60,7 +62,7 @@ class Run:
     submission: Submission
     folder: Path
     last_attempt: bool
-    slots: asyncio.Semaphore | None
+    slots: FairSlots | None
     commit_sha: str = ""
     ref: str = ""
     _package: SkillPackage | None = None
@@ -171,7 +173,8 @@ class Run:
         stored = await read_evidence(self.env, self.submission.id, engine.name)
         if stored is not None and _still_valid(stored, engine, package):
             return stored.result
-        async with nullcontext() if self.slots is None else hold_slot(self.slots):
+        publisher = publisher_identity(self.submission.text("repoUrl"))
+        async with nullcontext() if self.slots is None else hold_slot(self.slots, self.env.name, publisher):
             result = await run_engine(engine, package.root)
         await write_evidence(self.env, self.submission.id, package.content_hash, result)
         return result

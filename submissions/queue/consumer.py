@@ -17,7 +17,7 @@ from django.conf import settings
 from submissions.queue.base import Message, MessageBatch
 from submissions.queue.database import crash_limit_reason, get_queue
 from submissions.queue.isolation import IsolatedMessages, RunIsolated
-from submissions.queue.leases import LeaseKeeper
+from submissions.queue.leases import LeaseKeeper, renewed
 from submissions.queue.machine_watch import MachineWatch
 from submissions.queue.pause import get_pause
 from submissions.queue.settlement import BatchReport, Handlers, handle_message, release, report_parked
@@ -127,7 +127,8 @@ class Consumer:
         self._environments = list(environments)
         self._handlers = handlers
         self._options = options
-        self._batches: set[asyncio.Task[None]] = set()
+        # The batches in flight, each with the name of its environment.
+        self._batches: dict[asyncio.Task[None], str] = {}
         self._isolated = IsolatedMessages(options.worker, only=options.isolated_only, run_isolated=options.run_isolated)
         self._arrived = asyncio.Event()
         self._machine = machine or MachineWatch()
@@ -182,6 +183,16 @@ class Consumer:
             for sign in signs:
                 sign.cancel()
 
+    def _may_take(self, env: WorkerEnv, free: int) -> int:
+        """Return how many of ``free`` slots an environment may take: each other one without a batch keeps one of them.
+
+        Slow work of one environment would otherwise fill them all, and another's would wait until it ends. One slot is
+        for whoever comes first where there are fewer slots than environments.
+        """
+        busy = set(self._batches.values())
+        kept = sum(other.name not in busy for other in self._environments if other.name != env.name)
+        return max(free - kept, 0 if env.name in busy else min(free, 1))
+
     async def _take_what_fits(self, keeper: LeaseKeeper) -> bool:
         """Fill the free slots, shared evenly among the environments that have work; return whether there was any."""
         if not await self._machine.can_work():
@@ -194,7 +205,7 @@ class Consumer:
         while hungry and free > 0:
             served, hungry = hungry, []
             for position, env in enumerate(served):
-                slots = -(-free // (len(served) - position))
+                slots = min(-(-free // (len(served) - position)), self._may_take(env, free))
                 if slots and (taken := await self._take(env, slots, wait, keeper)):
                     took = True
                     free -= taken
@@ -231,20 +242,20 @@ class Consumer:
         parts = list(batch.split(self._options.max_batch_size))
         for part in parts:
             task = asyncio.create_task(self._run_batch(part, env, keeper, asked_at))
-            self._batches.add(task)
+            self._batches[task] = env.name
             task.add_done_callback(self._ended)
             if isolated:
                 self._isolated.handled_by(task)
         return len(parts)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        self._batches.discard(task)
+        self._batches.pop(task, None)
         # Because it ran, a partial batch may have been left to fill; now that one is taken at once.
         self._arrived.set()
 
     async def _run_batch(self, batch: MessageBatch, env: WorkerEnv, keeper: LeaseKeeper, asked_at: float) -> None:
         try:
-            batch, asked_at = await _renewed(batch, env, asked_at)
+            batch, asked_at = await renewed(batch, get_queue(env), asked_at)
             report = await handle_submission_queue(
                 batch, env, handlers=self._handlers, keeper=keeper, received_at=asked_at, machine=self._machine
             )
@@ -266,7 +277,7 @@ class Consumer:
         """Let the batches in flight end; after the order to stop, end within the grace and release the rest."""
         stopping = asyncio.create_task(stop.wait())
         try:
-            while (work := self._batches | self._isolated.running) and not stop.is_set():
+            while (work := self._batches.keys() | self._isolated.running) and not stop.is_set():
                 await asyncio.wait({stopping, *work}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             stopping.cancel()
@@ -284,16 +295,3 @@ class Consumer:
                 "%d batches did not end within %g s and are given back", len(late), settings.QUEUE_SHUTDOWN_GRACE
             )
             await asyncio.wait(late, timeout=STOPPING_SECONDS)
-
-
-async def _renewed(batch: MessageBatch, env: WorkerEnv, asked_at: float) -> tuple[MessageBatch, float]:
-    """Return ``batch`` with leases that are known to be young, and when they were asked for.
-
-    A receive that took long may have granted the leases at its beginning or at its end, so they are renewed once.
-    """
-    now = monotonic()
-    if not batch.messages or now - asked_at < settings.QUEUE_HEARTBEAT:
-        return batch, asked_at
-    kept = await get_queue(env).extend(batch.messages)
-    messages = tuple(message for message in batch.messages if message.id in kept)
-    return MessageBatch(batch.environment, messages, batch.parked), now

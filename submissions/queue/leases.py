@@ -16,7 +16,7 @@ from typing import Any, Final, Self
 
 from django.conf import settings
 
-from submissions.queue.base import Message, Queue
+from submissions.queue.base import Message, MessageBatch, Queue
 
 logger = logging.getLogger(__name__)
 
@@ -142,3 +142,16 @@ class LeaseKeeper:
                 "lease of message %s (%s) lost, its work stops: %s", held.message.id, held.message.subject, reason
             )
             held.task.cancel()
+
+
+async def renewed(batch: MessageBatch, queue: Queue, asked_at: float) -> tuple[MessageBatch, float]:
+    """Return ``batch`` with leases that are known to be young, and when they were asked for.
+
+    A receive that took long may have granted the leases at its beginning or at its end, so they are renewed once.
+    """
+    now = monotonic()
+    if not batch.messages or now - asked_at < settings.QUEUE_HEARTBEAT:
+        return batch, asked_at
+    kept = await queue.extend(batch.messages)
+    messages = tuple(message for message in batch.messages if message.id in kept)
+    return MessageBatch(batch.environment, messages, batch.parked), now

@@ -19,13 +19,14 @@ from submissions.source.errors import FetchTimedOut
 from submissions.source.git import Snapshot, fetch_snapshot
 from submissions.source.git_process import FetchLimits
 from submissions.source.urls import RepositoryURL, SourcePolicy, normalise_repository_url
-from vskill.environments import WorkerEnv
+from vskill.environments import WorkerEnv, all_environments
+from vskill.fair_slots import FairSlots
 from vskill.work_limits import hold_slot
 
 # Seconds. No run takes this long, so an older folder was left behind by a killed process.
 ABANDONED_AFTER: Final = 3600.0
 
-_slots_of_loop: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
+_slots_of_loop: WeakKeyDictionary[asyncio.AbstractEventLoop, FairSlots] = WeakKeyDictionary()
 
 
 def source_policy(env: WorkerEnv) -> SourcePolicy:
@@ -77,21 +78,29 @@ def remove_abandoned_scratch(older_than: float = ABANDONED_AFTER) -> int:
     return removed
 
 
-def fetch_slots() -> asyncio.Semaphore:
-    """Return the semaphore that limits the running event loop to ``FETCH_PROCESSES`` concurrent fetches."""
+def fetch_slots() -> FairSlots:
+    """Return the ``FETCH_PROCESSES`` slots for fetches of the running event loop.
+
+    One host holds at most all but one of them, and so does one of several environments: a slow host slows its own, and
+    another finds a slot at once.
+    """
     loop = asyncio.get_running_loop()
     slots = _slots_of_loop.get(loop)
     if slots is None:
-        slots = _slots_of_loop[loop] = asyncio.Semaphore(settings.FETCH_PROCESSES)
+        places = settings.FETCH_PROCESSES
+        all_but_one = max(1, places - 1)
+        of_environment = all_but_one if len(all_environments()) > 1 else places
+        slots = _slots_of_loop[loop] = FairSlots(places, most=(of_environment, all_but_one))
     return slots
 
 
 @asynccontextmanager
-async def _slot(*, patient: bool) -> AsyncIterator[None]:
+async def _slot(env: WorkerEnv, repository: RepositoryURL, *, patient: bool) -> AsyncIterator[None]:
+    path = (env.name, repository.host, repository.owner)
     async with AsyncExitStack() as held:
         try:
             async with asyncio.timeout(None if patient else settings.FETCH_SECONDS):
-                await held.enter_async_context(hold_slot(fetch_slots()))
+                await held.enter_async_context(hold_slot(fetch_slots(), *path))
         except TimeoutError:
             raise FetchTimedOut(
                 "Many repositories are being fetched at this moment. Please try again in a minute."
@@ -116,7 +125,7 @@ async def fetch(
     limit, because a busy process is no failure of this repository. Raises the other errors of ``fetch_snapshot`` as
     well.
     """
-    async with _slot(patient=patient):
+    async with _slot(env, repository, patient=patient):
         return await fetch_snapshot(
             repository,
             directory=directory,

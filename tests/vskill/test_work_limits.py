@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from tests.loop_time import WatchedPlaces, let_time_pass
+from vskill.fair_slots import FairSlots
 from vskill.work_limits import OutOfTime, hold_slot, work_limit
 
 
@@ -15,7 +16,7 @@ async def never() -> None:
     await asyncio.Event().wait()
 
 
-async def at(slots: asyncio.Semaphore, work: asyncio.Event) -> None:
+async def at(slots: FairSlots, work: asyncio.Event) -> None:
     """Hold a slot until ``work`` is done."""
     async with hold_slot(slots):
         await work.wait()
@@ -36,7 +37,7 @@ async def test_work_without_an_end_is_ended_at_its_limit() -> None:
 
 
 async def test_the_clock_goes_on_where_it_stopped_once_there_is_a_slot() -> None:
-    slots, begun = WatchedPlaces(0), asyncio.Event()
+    slots, begun = WatchedPlaces(), asyncio.Event()
 
     async def work() -> None:
         async with work_limit(10_000):
@@ -49,18 +50,18 @@ async def test_the_clock_goes_on_where_it_stopped_once_there_is_a_slot() -> None
     begun.set()
     await slots.asked.wait()
     await let_time_pass(100_000)
-    slots.release()
+    slots.add_one()
     await asyncio.sleep(0)
     await let_time_pass(3_000)
     assert not working.done()
     await let_time_pass(1_000)
     with pytest.raises(OutOfTime):
         await working
-    assert not slots.locked(), "the slot was not given back"
+    assert slots.free == 1, "the slot was not given back"
 
 
 async def test_work_beside_a_part_that_waits_is_counted() -> None:
-    free, taken = asyncio.Semaphore(1), WatchedPlaces(0)
+    free, taken = FairSlots(1), WatchedPlaces()
 
     async def work() -> None:
         async with work_limit(10), asyncio.TaskGroup() as parts:
@@ -75,7 +76,7 @@ async def test_work_beside_a_part_that_waits_is_counted() -> None:
 
 
 async def test_a_wait_that_is_cancelled_leaves_no_clock_stopped_and_no_slot_taken() -> None:
-    slots = WatchedPlaces(0)
+    slots = WatchedPlaces()
 
     async def work() -> None:
         async with work_limit(10):
@@ -92,17 +93,17 @@ async def test_a_wait_that_is_cancelled_leaves_no_clock_stopped_and_no_slot_take
     await let_time_pass(11)
     with pytest.raises(OutOfTime):
         await working
-    slots.release()
-    assert not slots.locked()
+    slots.add_one()
+    assert slots.free == 1
 
 
 async def test_a_part_that_outlives_the_work_has_no_clock_any_more() -> None:
-    slots, done = WatchedPlaces(0), asyncio.Event()
+    slots, done = WatchedPlaces(), asyncio.Event()
     async with work_limit(10):
         left_behind = asyncio.create_task(at(slots, done))
         await slots.asked.wait()
     done.set()
-    slots.release()
+    slots.add_one()
     await left_behind
 
 
@@ -113,10 +114,10 @@ async def test_a_timeout_of_the_work_itself_is_not_taken_for_the_limit() -> None
 
 
 async def test_without_a_limit_a_slot_is_still_waited_for() -> None:
-    slots, done = WatchedPlaces(0), asyncio.Event()
+    slots, done = WatchedPlaces(), asyncio.Event()
     waiting = asyncio.create_task(at(slots, done))
     await slots.asked.wait()
-    slots.release()
+    slots.add_one()
     done.set()
     await waiting
-    assert not slots.locked()
+    assert slots.free == 1

@@ -85,7 +85,7 @@ async def test_to_wait_until_others_are_done_is_no_error_however_long_it_takes(
     env: WorkerEnv, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
     submission = await submitted_one(env, repository(tmp_path, skills("one")))
-    places = WatchedPlaces(0)
+    places = WatchedPlaces()
     if what == "fetch":
         monkeypatch.setattr(fetching, "fetch_slots", lambda: places)
 
@@ -96,7 +96,7 @@ async def test_to_wait_until_others_are_done_is_no_error_however_long_it_takes(
     handling = asyncio.create_task(handle_submission_queue(await receive(env), env, handlers=handlers))
     await places.asked.wait()
     await let_time_pass(10 * settings.QUEUE_MESSAGE_LIMIT)
-    places.release()
+    places.add_one()
     report = await handling
 
     assert report.ends == {"done": 1}

@@ -7,6 +7,7 @@ from collections import Counter
 
 import pytest
 from asgiref.sync import sync_to_async
+from pytest_django import Settings
 
 from submissions.queue.base import Message
 from submissions.queue.database import get_queue
@@ -92,6 +93,45 @@ async def test_one_place_is_shared_in_turn(env: WorkerEnv) -> None:
     await drained(PUBLIC, INTERNAL, handlers=recorder.handlers, size=1, concurrency=1)
     first_half = Counter(subject.split()[0] for subject in recorder.seen[:4])
     assert first_half == {"public": 2, "internal": 2}
+
+
+async def test_slow_work_that_an_environment_has_more_of_than_there_are_places_does_not_delay_another(
+    env: WorkerEnv, settings: Settings
+) -> None:
+    settings.QUEUE_POLL_INTERVAL = 0.01
+    await in_thread(send)(PUBLIC, *[f"public {number}" for number in range(12)])
+    places_taken, mine_done, stop = asyncio.Barrier(4), asyncio.Event(), asyncio.Event()
+    done: list[str] = []
+
+    async def work(message: Message) -> None:
+        if message.environment == PUBLIC.name:
+            await places_taken.wait()
+            await asyncio.Event().wait()
+        done.append(message.subject)
+        if len(done) == 5:
+            mine_done.set()
+
+    settings.QUEUE_SHUTDOWN_GRACE = 0.0
+    running = consumer(PUBLIC, INTERNAL, handlers=Recorder(work).handlers, size=1, concurrency=4)
+    consuming = asyncio.create_task(running.run(stop))
+    async with asyncio.timeout(30):
+        # Three of the public ones hold what they may, and never end.
+        await places_taken.wait()
+        await in_thread(send)(INTERNAL, *[f"internal {number}" for number in range(5)])
+        await mine_done.wait()
+    stop.set()
+    await consuming
+    assert sorted(done) == [f"internal {number}" for number in range(5)]
+
+
+async def test_a_consumer_with_fewer_places_than_environments_serves_all_of_them(env: WorkerEnv) -> None:
+    third = WorkerEnv(name="third")
+    for one in (PUBLIC, INTERNAL, third):
+        await in_thread(send)(one, *[f"{one.name} {number}" for number in range(3)])
+    recorder = Recorder()
+    ended = await drained(PUBLIC, INTERNAL, third, handlers=recorder.handlers, size=1, concurrency=2)
+    assert ended.report.ends == {"done": 9}
+    assert {subject.split()[0] for subject in recorder.seen[:3]} == {"public", "internal", "third"}
 
 
 async def test_a_paused_environment_does_not_hold_up_the_others(env: WorkerEnv) -> None:

@@ -64,12 +64,13 @@ def test_the_command_says_how_many_were_removed(tmp_path: Path, capsys: pytest.C
     assert list((tmp_path / "data" / "work").iterdir()) == []
 
 
-async def test_a_process_fetches_no_more_at_once_than_it_may(
+async def test_a_slow_host_has_no_more_fetches_at_once_than_it_may_and_another_is_fetched_from_meanwhile(
     env: WorkerEnv, settings: Settings, tmp_path: Path
 ) -> None:
-    settings.FETCH_PROCESSES = 2
+    settings.FETCH_PROCESSES = 3
     here = replace(env, policy=replace(env.policy, source_private_hosts=("127.0.0.1",)))
     folders = [tmp_path / f"fetch-{number}" for number in range(6)]
+    quick = repository_url(here, repository(tmp_path, skills("one")))
     with silent_host() as listener:
         url = repository_url(here, f"https://127.0.0.1:{port_of(listener)}/a/b")
         for folder in folders:
@@ -79,6 +80,8 @@ async def test_a_process_fetches_no_more_at_once_than_it_may(
             connections = [await asyncio.to_thread(listener.accept) for _ in range(2)]
             # A fetch begins by making its repository; the folder of one that still waits is empty.
             assert sum(any(folder.iterdir()) for folder in folders) == ended + 2
+            (tmp_path / f"quick-{ended}").mkdir()
+            assert (await fetch(here, quick, tmp_path / f"quick-{ended}")).commit_sha
             for connection, _address in connections:
                 connection.close()
         errors = await asyncio.gather(*fetches, return_exceptions=True)
@@ -98,17 +101,17 @@ async def test_a_fetch_without_a_slot_in_time_says_so(env: WorkerEnv, settings: 
 async def test_a_patient_fetch_waits_for_a_slot_without_a_limit(
     env: WorkerEnv, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    places = WatchedPlaces(0)
+    places = WatchedPlaces()
     monkeypatch.setattr(fetching, "fetch_slots", lambda: places)
     url = repository_url(env, repository(tmp_path, skills("one")))
     (tmp_path / "fetch").mkdir()
     fetching_patiently = asyncio.create_task(fetch(env, url, tmp_path / "fetch", patient=True))
     await places.asked.wait()
     await let_time_pass(10 * settings.FETCH_SECONDS)
-    places.release()
+    places.add_one()
 
     assert (await fetching_patiently).commit_sha
-    assert not places.locked(), "the slot was not released"
+    assert places.free == 1, "the slot was not released"
 
 
 def test_the_policy_of_the_environment_decides_what_is_fetched(env: WorkerEnv) -> None:
