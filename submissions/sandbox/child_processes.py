@@ -6,16 +6,25 @@ import asyncio
 import contextlib
 import os
 import signal
-import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import socket
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
+from typing import Any, BinaryIO, Final, TypeVar
 
-_LAUNCHER = str(Path(__file__).with_name("limited_exec.py"))
+from submissions.sandbox.fork_server import fork_server
+
+T = TypeVar("T")
+
 # How long to wait for the pipes to close once the child has exited. Only a descendant that left the process group can
 # still hold them open.
-_DRAIN_SECONDS = 1.0
+_DRAIN_SECONDS: Final = 1.0
+# The pipes that a child writes into: stdout and stderr.
+_OUTPUTS: Final = 2
+_KILLED: Final = -int(signal.SIGKILL)
 
 
 @dataclass(frozen=True)
@@ -61,50 +70,89 @@ class ChildResult:
         return self.outcome is ChildOutcome.EXITED and self.returncode == 0
 
 
-async def run_child(
-    argv: Sequence[str], *, env: Mapping[str, str], cwd: Path, limits: ChildLimits, stdin: bytes = b""
-) -> ChildResult:
-    """Run a program in a child process and return how it ended and what it wrote.
+@dataclass(frozen=True)
+class PreparedScript:
+    """A call of ``main(arguments)`` of a Python file that the fork server imports once, ahead of all calls.
 
-    ``argv`` starts with the absolute path of the program; no shell is involved. ``env`` is its whole environment,
-    ``cwd`` its working directory, ``stdin`` its input. The child gets its own session. Its process group is killed when
-    it ends, when it exceeds the time or output of ``limits``, and when the calling task is cancelled; the child also
-    dies with this process. Raises OSError only when no child can be started.
+    ``path`` is absolute. The file must be ours: what it imports and does on import is done outside the limits.
     """
-    settings = {
-        "parent": os.getpid(),
-        "address_space": limits.address_space,
-        "cpu_seconds": limits.cpu_seconds,
-        "file_bytes": limits.file_bytes,
-        "open_files": limits.open_files,
-        "network": int(limits.network),
+
+    path: Path
+    arguments: tuple[str, ...]
+
+
+async def run_child(
+    command: Sequence[str] | PreparedScript,
+    *,
+    env: Mapping[str, str],
+    cwd: Path,
+    limits: ChildLimits,
+    stdin: bytes = b"",
+) -> ChildResult:
+    """Run a program or a prepared script in a child process and return how it ended and what it wrote.
+
+    ``command`` is a script, or a command line that starts with the absolute path of a program; no shell is involved.
+    ``env`` is its whole environment, ``cwd`` its working directory, ``stdin`` its input. The child gets a process group
+    of its own, which is killed when it ends, when it exceeds the time or output of ``limits``, and when the calling
+    task is cancelled; the child also dies with this process. Raises OSError only when no child can be started.
+    """
+    script, arguments = (command.path, command.arguments) if isinstance(command, PreparedScript) else ("", command)
+    request = {
+        "script": str(script),
+        "arguments": list(arguments),
+        "environment": dict(env),
+        "cwd": str(cwd),
+        "limits": asdict(limits),
     }
-    output = _Output(limits)
-    transport, _ = await asyncio.get_running_loop().subprocess_exec(
-        lambda: output,
-        sys.executable,
-        "-I",
-        "-S",
-        _LAUNCHER,
-        *(f"{name}={value}" for name, value in settings.items() if value is not None),
-        "--",
-        *argv,
-        env=dict(env),
-        cwd=cwd,
-        start_new_session=True,
+    loop = asyncio.get_running_loop()
+    with ExitStack() as open_here:
+        output = _Output(limits)
+        with ExitStack() as open_there:
+            source, sink = _stdin(stdin, open_here, open_there)
+            out, out_there = _pipe(open_here, open_there)
+            error, error_there = _pipe(open_here, open_there)
+            telling, told_there = socket.socketpair()
+            open_here.enter_context(telling)
+            open_there.enter_context(told_there)
+            there = (source, out_there, error_there, told_there)
+            fork_server.start_child(request, [end.fileno() for end in there])
+        telling.setblocking(False)
+        loop.add_reader(telling, output.hear, telling)
+        try:
+            await output.read(out, error)
+            if sink is not None:
+                await output.write(sink, stdin)
+            outcome = await _wait(output, limits)
+        finally:
+            # The server kills the group when this side is closed for writing, and then tells of the end.
+            with contextlib.suppress(OSError):
+                telling.shutdown(socket.SHUT_WR)
+            await asyncio.shield(output.exited)
+            loop.remove_reader(telling)
+            await asyncio.shield(output.close())
+    ended = output.exited.result()
+    if isinstance(ended, OSError):
+        raise ended
+    return ChildResult(outcome, ended, bytes(output.out), bytes(output.err))
+
+
+def _pipe(open_here: ExitStack, open_there: ExitStack) -> tuple[BinaryIO, BinaryIO]:
+    """Return both ends of a pipe that the child writes into."""
+    read_end, write_end = os.pipe()
+    return (
+        open_here.enter_context(os.fdopen(read_end, "rb", 0)),
+        open_there.enter_context(os.fdopen(write_end, "wb", 0)),
     )
-    try:
-        _write_stdin(transport, stdin)
-        outcome = await _wait(output, limits)
-    finally:
-        # After a normal exit too, because a descendant may still run in the group.
-        _kill_group(transport.get_pid())
-        await asyncio.shield(output.exited)
-        transport.close()
-        await asyncio.shield(output.closed)
-    returncode = transport.get_returncode()
-    return ChildResult(
-        outcome, -signal.SIGKILL if returncode is None else returncode, bytes(output.out), bytes(output.err)
+
+
+def _stdin(content: bytes, open_here: ExitStack, open_there: ExitStack) -> tuple[BinaryIO, BinaryIO | None]:
+    """Return what the child reads from, and the end to write ``content`` into where there is any."""
+    if not content:
+        return open_there.enter_context(Path(os.devnull).open("rb", 0)), None
+    read_end, write_end = os.pipe()
+    return (
+        open_there.enter_context(os.fdopen(read_end, "rb", 0)),
+        open_here.enter_context(os.fdopen(write_end, "wb", 0)),
     )
 
 
@@ -112,7 +160,8 @@ async def _wait(output: _Output, limits: ChildLimits) -> ChildOutcome:
     """Wait until the child has exited, its output exceeds the limit or its time is up."""
     try:
         async with asyncio.timeout(limits.seconds):
-            await asyncio.wait({output.exited, output.flooded}, return_when=asyncio.FIRST_COMPLETED)
+            either: set[asyncio.Future[Any]] = {output.exited, output.flooded}
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
             if not output.flooded.done():
                 # What the child wrote before it exited may still be in the pipes.
                 await asyncio.wait(
@@ -125,59 +174,96 @@ async def _wait(output: _Output, limits: ChildLimits) -> ChildOutcome:
     return ChildOutcome.FLOODED if output.flooded.done() else ChildOutcome.EXITED
 
 
-def _write_stdin(transport: asyncio.SubprocessTransport, stdin: bytes) -> None:
-    pipe = transport.get_pipe_transport(0)
-    assert isinstance(pipe, asyncio.WriteTransport), "the child is always started with a pipe for its stdin"  # noqa: S101 - narrows a type
-    pipe.write(stdin)
-    pipe.close()
+class _Pipe(asyncio.Protocol):
+    """One pipe of a child: ``receive`` gets what arrives, and ``closed`` is set when its transport has closed it."""
+
+    def __init__(self, receive: Callable[[bytes], None]) -> None:
+        self._receive = receive
+        self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def data_received(self, data: bytes) -> None:
+        self._receive(data)
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - given by asyncio
+        _settle(self.closed, None)
 
 
-def _kill_group(pid: int) -> None:
-    # An unrelated process could get this id only after the whole group is gone and the system has used up every other
-    # id, which does not happen between the end of a child and this line.
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(pid, signal.SIGKILL)
-
-
-class _Output(asyncio.SubprocessProtocol):
+class _Output:
     """Collects the output of a child, and has a future for each event that the caller waits for.
 
-    ``complete`` is set once both pipes are closed. ``Process.wait()`` is not used because it waits for the pipes as
-    well, which any descendant can keep open.
+    ``exited`` has the exit status, or the error where no child could be started. ``complete`` is set once both pipes
+    are closed, which any descendant can delay.
     """
 
     def __init__(self, limits: ChildLimits) -> None:
-        loop = asyncio.get_running_loop()
-        self.exited: asyncio.Future[None] = loop.create_future()
-        self.complete: asyncio.Future[None] = loop.create_future()
-        self.flooded: asyncio.Future[None] = loop.create_future()
-        self.closed: asyncio.Future[None] = loop.create_future()
+        self._loop = asyncio.get_running_loop()
+        self.exited: asyncio.Future[int | OSError] = self._loop.create_future()
+        self.complete: asyncio.Future[None] = self._loop.create_future()
+        self.flooded: asyncio.Future[None] = self._loop.create_future()
         self.out = bytearray()
         self.err = bytearray()
         self._limits = limits
-        self._open = {1, 2}
+        self._told = bytearray()
+        self._transports: list[asyncio.BaseTransport] = []
+        self._closed: list[asyncio.Future[None]] = []
 
-    def pipe_data_received(self, fd: int, data: bytes) -> None:
-        if fd == 1:
-            room = self._limits.output_bytes - len(self.out)
-            self.out += data[:room]
-            if len(data) > room:
-                _settle(self.flooded)
-        else:
-            self.err += data[: max(0, self._limits.error_bytes - len(self.err))]
+    async def read(self, out: BinaryIO, error: BinaryIO) -> None:
+        """Collect what arrives on the two pipes."""
+        for pipe, receive in zip((out, error), (self._take_output, self._take_error), strict=True):
+            transport, protocol = await self._loop.connect_read_pipe(partial(_Pipe, receive), pipe)
+            self._closed.append(protocol.closed)
+            protocol.closed.add_done_callback(self._pipe_closed)
+            self._transports.append(transport)
 
-    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:  # noqa: ARG002 - given by asyncio
-        self._open.discard(fd)
-        if not self._open:
-            _settle(self.complete)
+    async def write(self, sink: BinaryIO, content: bytes) -> None:
+        """Write ``content`` into the stdin of the child, as fast as it reads, and close it."""
+        transport, protocol = await self._loop.connect_write_pipe(partial(_Pipe, self._take_error), sink)
+        self._transports.append(transport)
+        self._closed.append(protocol.closed)
+        transport.write(content)
+        transport.close()
 
-    def process_exited(self) -> None:
-        _settle(self.exited)
+    async def close(self) -> None:
+        """Close the pipes, whatever is still in them."""
+        for transport, closed in zip(self._transports, self._closed, strict=True):
+            # What a child has not read by now would keep the transport open.
+            if isinstance(transport, asyncio.WriteTransport) and not closed.done():
+                transport.abort()
+            transport.close()
+        await asyncio.gather(*self._closed)
 
-    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - given by asyncio
-        _settle(self.closed)
+    def hear(self, telling: socket.socket) -> None:
+        """Read what the fork server tells of the child."""
+        try:
+            heard = telling.recv(64)
+        except BlockingIOError:
+            return
+        except ConnectionResetError:
+            heard = b""
+        self._told += heard
+        if heard and not self._told.endswith(b"\n"):
+            return
+        self._loop.remove_reader(telling)
+        event, _, number = self._told.decode("ascii").partition(" ")
+        if not heard:
+            # The server has ended, and its children with it.
+            event, number = "exit", str(_KILLED)
+        _settle(self.exited, int(number) if event == "exit" else OSError(int(number), os.strerror(int(number))))
+
+    def _take_output(self, data: bytes) -> None:
+        room = self._limits.output_bytes - len(self.out)
+        self.out += data[:room]
+        if len(data) > room:
+            _settle(self.flooded, None)
+
+    def _take_error(self, data: bytes) -> None:
+        self.err += data[: max(0, self._limits.error_bytes - len(self.err))]
+
+    def _pipe_closed(self, _closed: asyncio.Future[None]) -> None:
+        if len(self._closed) >= _OUTPUTS and all(one.done() for one in self._closed[:_OUTPUTS]):
+            _settle(self.complete, None)
 
 
-def _settle(future: asyncio.Future[None]) -> None:
+def _settle(future: asyncio.Future[T], result: T) -> None:
     if not future.done():
-        future.set_result(None)
+        future.set_result(result)

@@ -9,6 +9,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, ClassVar
 
+from submissions.sandbox.child_processes import PreparedScript
 from submissions.verification.findings import Finding
 
 
@@ -90,8 +91,8 @@ class Engine(ABC):
         """Return the installed version of the scanner, which results are keyed by; raises EngineUnavailable."""
 
     @abstractmethod
-    def command(self, tree: Path) -> Sequence[str]:
-        """Return the command line that scans the folder ``tree``; it starts with the absolute path of a program."""
+    def command(self, tree: Path) -> Sequence[str] | PreparedScript:
+        """Return what scans the folder ``tree``: a prepared script, or a command line; see ``run_child``."""
 
     @abstractmethod
     def parse(self, output: bytes) -> EngineResult:

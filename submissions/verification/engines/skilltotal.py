@@ -6,19 +6,19 @@ Its own block threshold flagged 0.6 % of 1,494 benign skills, so reaching it hol
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from submissions.sandbox.child_processes import PreparedScript
 from submissions.verification.engines.base import Engine, EngineResult, EngineStatus
 from submissions.verification.errors import EngineUnavailable
 from submissions.verification.findings import Finding, FindingKind, Severity, strongest_first
 from vskill.hidden_characters import visible
 
 MAX_FINDINGS = 300
-_SCRIPT = str(Path(__file__).with_name("skilltotal_child.py"))
+_SCRIPT = Path(__file__).with_name("skilltotal_child.py")
 _KINDS = {
     "malicious_indicator": FindingKind.MALICIOUS,
     "risky_construct": FindingKind.RISK,
@@ -42,9 +42,9 @@ class SkillTotal(Engine):
         except metadata.PackageNotFoundError:
             raise EngineUnavailable("The engine skilltotal is not installed; install requirements.txt.") from None
 
-    def command(self, tree: Path) -> Sequence[str]:
-        """Return the command line of the child script, which imports nothing of this project."""
-        return [sys.executable, "-s", "-P", _SCRIPT, str(tree)]
+    def command(self, tree: Path) -> PreparedScript:
+        """Return the call of the child script, which imports nothing of this project."""
+        return PreparedScript(_SCRIPT, (str(tree),))
 
     def parse(self, output: bytes) -> EngineResult:
         """Read skilltotal's report: one finding per place, and the status ``partial`` for unread files."""

@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -38,12 +37,15 @@ _MEDIA = re.compile(
 _MATCHED_ONLY = re.compile(r"(ST-[A-Z0-9-]+) matched only in ")
 
 
-def main() -> None:
-    """Print one JSON document: version, report, decision at skilltotal's threshold, unread and set-aside notes."""
+def main(arguments: list[str]) -> None:
+    """Print what skilltotal says of the folder ``arguments[0]``.
+
+    The output is one JSON document: version, report, decision at skilltotal's threshold, unread and set-aside notes.
+    """
     # A library may print too: stdout is moved to stderr, and the answer gets the original stdout.
     answer = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
-    root = Path(sys.argv[1])
+    root = Path(arguments[0])
     component = replace(detect_component(root, source="skill"), source="skill")
     report = analyze_directory(root, component, inline_ignores=False).to_dict()
     decision = evaluate(report)
@@ -92,5 +94,3 @@ def _is_set_aside(note: Mapping[str, Any]) -> bool:
 
 
 _CLASSES = {rule.id: rule.threat_class for rule in get_rules()}
-
-main()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from submissions.sandbox.child_processes import PreparedScript
 from submissions.verification.engines import ENGINES, get_engines
 from submissions.verification.engines.base import Engine, EngineResult, EngineStatus
 from submissions.verification.findings import FindingKind, Severity
@@ -60,7 +61,8 @@ async def test_the_same_files_give_the_same_result_wherever_they_are(engine: Eng
 
 
 def test_the_program_is_named_by_its_absolute_path(engine: Engine, tmp_path: Path) -> None:
-    program, *_arguments = engine.command(tmp_path)
+    command = engine.command(tmp_path)
+    program = command.path if isinstance(command, PreparedScript) else command[0]
     assert Path(program).is_absolute()
     assert Path(program).exists()
 

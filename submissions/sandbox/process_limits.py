@@ -1,8 +1,6 @@
-"""Set the limits of this process, then replace it by the requested program.
+"""Set the limits of the calling process, which cannot raise them again.
 
-``child_processes.run_child`` starts it as ``python -I -S limited_exec.py SETTING... -- PROGRAM ARGUMENT...`` with
-settings of the form ``name=number``. A launcher is used instead of a ``preexec_fn`` because code between fork and exec
-is unsafe in a process that has threads. It imports little, because every child pays for its start.
+Only the standard library is imported: the fork server runs this in every child, between fork and the work.
 """
 
 from __future__ import annotations
@@ -12,35 +10,38 @@ import os
 import resource
 import signal
 import sys
+from collections.abc import Mapping
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_NO_NEW_PRIVS = 38
 _CLONE_NEWUSER = 0x10000000
 _CLONE_NEWNET = 0x40000000
+# Loaded here and not in each child.
+_LIBC = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
 
 
-def main() -> None:
-    """Apply the settings on the command line, then execute the program."""
-    split = sys.argv.index("--")
-    settings = {name: int(value) for name, _, value in (word.partition("=") for word in sys.argv[1:split])}
-    program = sys.argv[split + 1 :]
-    if sys.platform == "linux":
-        _tie_to_parent(settings["parent"])
-        if not settings["network"]:
+def limit_this_process(limits: Mapping[str, int | None], *, parent: int) -> None:
+    """Apply ``limits``, whose names are those of ``ChildLimits``, to this process and what it starts.
+
+    On Linux it is also killed when the process ``parent``, which started it, ends; with ``network`` 0 it leaves the
+    network where the kernel permits that.
+    """
+    if _LIBC is not None:
+        _tie_to(parent)
+        if not limits["network"]:
             _leave_the_network()
     # A core file of a hostile child could fill the disk.
     _limit(resource.RLIMIT_CORE, 0)
-    _limit(resource.RLIMIT_NOFILE, settings.get("open_files"))
-    _limit(resource.RLIMIT_FSIZE, settings.get("file_bytes"))
+    _limit(resource.RLIMIT_NOFILE, limits["open_files"])
+    _limit(resource.RLIMIT_FSIZE, limits["file_bytes"])
     # At the hard limit the kernel sends SIGKILL; at the soft limit, one second earlier, SIGXCPU, which names the cause.
-    _limit(resource.RLIMIT_CPU, settings.get("cpu_seconds"), grace=1)
+    _limit(resource.RLIMIT_CPU, limits["cpu_seconds"], grace=1)
     # The interpreter ignores SIGPIPE, and exec keeps ignored signals ignored. SIGXFSZ stays ignored on purpose: a
     # program then gets an error for a file that is too large, and can report it.
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     os.umask(0o022)
     # Last, so that nothing before it fails for lack of memory.
-    _limit(resource.RLIMIT_AS, settings.get("address_space"))
-    os.execv(program[0], program)  # noqa: S606 - the program is an absolute path chosen by our own code
+    _limit(resource.RLIMIT_AS, limits["address_space"])
 
 
 def _limit(which: int, value: int | None, grace: int = 0) -> None:
@@ -51,10 +52,10 @@ def _limit(which: int, value: int | None, grace: int = 0) -> None:
     resource.setrlimit(which, (min(value, highest), highest))
 
 
-def _tie_to_parent(parent: int) -> None:
-    libc = ctypes.CDLL(None, use_errno=True)
-    libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+def _tie_to(parent: int) -> None:
+    assert _LIBC is not None, "called on Linux only"  # noqa: S101 - narrows a type
+    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    _LIBC.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     if os.getppid() != parent:
         # The parent died before prctl, so its death will send no signal.
         os._exit(125)
@@ -62,11 +63,11 @@ def _tie_to_parent(parent: int) -> None:
 
 def _leave_the_network() -> None:
     """Try to move into an empty network namespace, through a user namespace where privileges are missing."""
-    libc = ctypes.CDLL(None, use_errno=True)
+    assert _LIBC is not None, "called on Linux only"  # noqa: S101 - narrows a type
     user, group = os.getuid(), os.getgid()
-    if libc.unshare(_CLONE_NEWNET) == 0:
+    if _LIBC.unshare(_CLONE_NEWNET) == 0:
         return
-    if libc.unshare(_CLONE_NEWUSER | _CLONE_NEWNET) != 0:
+    if _LIBC.unshare(_CLONE_NEWUSER | _CLONE_NEWNET) != 0:
         return
     _write("/proc/self/setgroups", "deny")
     _write("/proc/self/uid_map", f"{user} {user} 1")
@@ -85,6 +86,3 @@ def _write(path: str, line: str) -> None:
         return
     finally:
         os.close(file)
-
-
-main()
