@@ -17,13 +17,14 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
+from tests.bench.pipeline import measure_pipeline
 from tests.bench.queue import measure_queue
 from tests.bench.rows import Row, from_json, table, write
 from tests.services.postgres import PostgresUnavailable, postgres_server
 
 OUTPUT = Path("build") / "bench.json"
 DATABASES = ("sqlite", "postgres")
-AREAS = ("kv", "queue")
+AREAS = ("kv", "queue", "pipeline")
 LEAST_ENTRIES = 4_000
 
 
@@ -44,6 +45,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if "queue" in options.area:
                 print(f"{database}, queue ...", file=sys.stderr, flush=True)
                 rows += measure_queue(database, options.jobs, options.rounds)
+            if "pipeline" in options.area:
+                print(f"{database}, pipeline ...", file=sys.stderr, flush=True)
+                rows += measure_pipeline(database, options.rounds)
         except PostgresUnavailable as reason:
             print(f"{database}: not measured, {reason}", file=sys.stderr, flush=True)
     write(rows, OUTPUT)

@@ -7,24 +7,18 @@ do nothing. Every worker starts, says that it is ready, and begins when all are.
 
 from __future__ import annotations
 
-import json
-import os
 import subprocess
 import sys
 import venv
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
-from typing import Any, Final
-
-import psycopg
+from typing import Final
 
 from tests.bench.rows import Row, at_least
-from tests.services.postgres import postgres_server
+from tests.bench.workers import ROOT, bench_database, last_line, let_it_count, run_to_end, work_together
 
-ROOT: Final = Path(__file__).resolve().parents[2]
 PEERS: Final = ROOT / "build" / "bench-peers"
 REQUIREMENTS: Final = ROOT / "tests" / "bench" / "requirements.txt"
 PROCESSES: Final = (1, 4)
@@ -62,8 +56,8 @@ def measure_queue(database: str, jobs: int, rounds: int) -> list[Row]:
             bar = 5.0 if peer == DJANGO_TASKS else 1.0
             rows.append(at_least(area, f"beside {peer}, {count} {word}", ratio, bar))
     rows.append(Row(area, "throughput of 4 processes beside 1", median(ours[4]) / median(ours[1]), "x"))
-    with _database(database) as environment:
-        told = _last_line(_run([sys.executable, "-m", OURS, "latency"], environment))
+    with bench_database(database) as environment:
+        told = last_line(run_to_end([sys.executable, "-m", OURS, "latency"], environment))
     rows.append(Row(area, "claim latency, p50", told["p50"], "ms"))
     rows.append(Row(area, "claim latency, p95", told["p95"], "ms"))
     rows.append(Row(area, "an empty poll", told["empty_poll"], "ms"))
@@ -72,81 +66,23 @@ def measure_queue(database: str, jobs: int, rounds: int) -> list[Row]:
 
 def _beside_killers(area: str, database: str) -> list[Row]:
     """Return which part of their pace other messages keep beside one that kills its worker, deaths included."""
-    with _database(database) as environment, TemporaryDirectory(prefix="vskill-bench-") as folder:
+    with bench_database(database) as environment, TemporaryDirectory(prefix="vskill-bench-") as folder:
         command = [sys.executable, "-m", KILLERS, str(OTHERS), folder]
-        paces = _last_line(_run(command, {**environment, "DJANGO_SETTINGS_MODULE": "tests.settings"}))
+        paces = last_line(run_to_end(command, {**environment, "DJANGO_SETTINGS_MODULE": "tests.settings"}))
     title = f"pace of {OTHERS:,} others beside one that kills its worker by"
     return [at_least(area, f"{title} {killer}", pace * 100, 80, "%") for killer, pace in paces.items()]
 
 
 def _throughput(database: str, command: Sequence[str], jobs: int, processes: int) -> float:
     """Return how many jobs a second so many workers do, from when all are ready to when the last one has ended."""
-    with _database(database) as environment, ExitStack() as stack:
-        _run([*command, "prepare", str(jobs)], environment)
-        _know(environment["DATABASE_URL"])
-        workers = [
-            stack.enter_context(
-                subprocess.Popen(
-                    [*command, "work"],
-                    cwd=ROOT,
-                    env=environment,
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    text=True,
-                )
-            )
-            for _ in range(processes)
-        ]
-        for worker in workers:
-            assert worker.stdout is not None
-            assert worker.stdout.readline() == "ready\n", "a worker did not start"
-        for worker in workers:
-            assert worker.stdin is not None
-            worker.stdin.write("go\n")
-            worker.stdin.flush()
-        told = []
-        for worker in workers:
-            assert worker.stdout is not None
-            told.append(json.loads(worker.stdout.readline()))
-            assert worker.wait() == 0
+    with bench_database(database) as environment:
+        run_to_end([*command, "prepare", str(jobs)], environment)
+        let_it_count(environment["DATABASE_URL"])
+        told = work_together([*command, "work"], environment, processes)
     done = sum(one["done"] for one in told)
     assert done == jobs, f"{done} of {jobs} jobs were done"
     seconds: float = max(one["seconds"] for one in told)
     return jobs / seconds
-
-
-def _know(address: str) -> None:
-    """Let PostgreSQL count what was written into it, as its autovacuum does within a minute of operation."""
-    if address.startswith("postgres:"):
-        with psycopg.connect(address, autocommit=True) as connection:
-            connection.execute("ANALYZE")
-
-
-def _run(command: Sequence[str], environment: Mapping[str, str]) -> str:
-    return subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=True).stdout
-
-
-def _last_line(text: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(text.splitlines()[-1])
-    return found
-
-
-@contextmanager
-def _database(name: str) -> Iterator[dict[str, str]]:
-    """Give the variables of a database that is made now and deleted afterwards."""
-    with ExitStack() as stack:
-        folder = Path(stack.enter_context(TemporaryDirectory(prefix="vskill-bench-")))
-        address = f"sqlite:///{folder / 'vskill.sqlite3'}"
-        if name == "postgres":
-            address = stack.enter_context(postgres_server(durable=True))
-        yield {
-            **os.environ,
-            "DATABASE_URL": address,
-            "VSKILL_DATA_DIR": str(folder),
-            "VSKILL_LOG_LEVEL": "WARNING",
-            # How long a consumer waits before it asks whether others have left it work, at the end.
-            "VSKILL_QUEUE_POLL_INTERVAL": os.environ.get("VSKILL_QUEUE_POLL_INTERVAL", "1"),
-        }
 
 
 def _peers() -> Path:
