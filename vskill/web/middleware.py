@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterator
+from functools import partial
 from typing import Any, Final, cast
 
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction
@@ -25,6 +26,7 @@ from vskill.kv.errors import EntryUnavailable
 from vskill.kv.outcomes import Status
 from vskill.processes.machine_faults import machine_fault
 from vskill.worker_context import run_with_worker_env
+from vskill.worker_results import end
 
 GetResponse = Callable[[HttpRequest], HttpResponseBase | Awaitable[HttpResponseBase]]
 
@@ -101,15 +103,24 @@ def _misdirected() -> HttpResponse:
 
 
 def _stream_in_scope(env: WorkerEnv, response: HttpResponseBase) -> HttpResponseBase:
-    # A streamed body is generated after the view has returned, when the scope of the request has ended.
+    # A streamed body is generated, and ended, after the view has returned, when the scope of the request has ended.
     if not isinstance(response, StreamingHttpResponse) or isinstance(response, FileResponse):
         return response
     content = response.streaming_content
+    # What the view gave to the response; content is a generator of Django's around it, which does not end it.
+    given = getattr(response, "_iterator", None)
+    # Its close(), where it has one, is called when the response is closed.
+    closers: list[Callable[..., Any]] = getattr(response, "_resource_closers", [])
+    closers[:] = [partial(run_with_worker_env, env, close) for close in closers]
     if isinstance(content, AsyncIterable):
 
         async def parts() -> AsyncIterator[bytes]:
-            async for part in content:
-                yield part
+            try:
+                async for part in content:
+                    yield part
+            finally:
+                # Where a client leaves, the event loop would end it after its scope.
+                await end(given)
 
         response.streaming_content = run_with_worker_env(env, parts)
     else:

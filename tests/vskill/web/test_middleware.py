@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator
+from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
 from django.core.exceptions import ImproperlyConfigured
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
-from django.test import AsyncClient, Client, override_settings
+from django.test import AsyncClient, Client, RequestFactory, override_settings
 from django.urls import path
 
+from vskill.web.middleware import WorkerEnvMiddleware
 from vskill.worker_context import get_worker_env, require_worker_env
 
 
@@ -42,12 +45,40 @@ async def astream(request: HttpRequest) -> StreamingHttpResponse:
     return StreamingHttpResponse(parts())
 
 
+ended_in: list[str | None] = []
+
+
+def endless(request: HttpRequest) -> StreamingHttpResponse:
+    def parts() -> Iterator[str]:
+        try:
+            while True:
+                yield "part;"
+        finally:
+            ended_in.append(require_worker_env().name)
+
+    return StreamingHttpResponse(parts())
+
+
+async def aendless(request: HttpRequest) -> StreamingHttpResponse:
+    async def parts() -> AsyncIterator[str]:
+        try:
+            while True:
+                yield "part;"
+        finally:
+            await asyncio.sleep(0)
+            ended_in.append(require_worker_env().name)
+
+    return StreamingHttpResponse(parts())
+
+
 urlpatterns = [
     path("name", name),
     path("name/<path:rest>", named),
     path("broken", broken),
     path("stream", stream),
     path("astream", astream),
+    path("endless", endless),
+    path("aendless", aendless),
 ]
 TWO = {"public": {"hosts": ["a.example.com"]}, "internal": {"hosts": ["b.example.com"]}}
 
@@ -89,6 +120,25 @@ async def test_an_asynchronous_body_is_made_in_the_environment_of_its_request(as
     parts: AsyncIterator[bytes] = (await async_client.get("/astream")).streaming_content  # type: ignore[attr-defined]  # the stubs know no streamed answer
     assert [part async for part in parts] == [b"default;", b"default;"]
     assert get_worker_env() is None
+
+
+def test_a_streamed_body_that_nobody_reads_to_its_end_ends_in_the_environment_of_its_request(client: Client) -> None:
+    ended_in.clear()
+    response = client.get("/endless")
+    assert next(iter(response)) == b"part;"
+    response.close()
+    assert ended_in == ["default"]
+    assert get_worker_env() is None
+
+
+async def test_an_asynchronous_body_that_nobody_reads_to_its_end_ends_in_the_environment_of_its_request() -> None:
+    ended_in.clear()
+    response: Any = await WorkerEnvMiddleware(aendless)(RequestFactory().get("/aendless"))  # type: ignore[misc]  # async
+    # Below Django's own generator, which would leave it to the event loop at some moment.
+    body = response._iterator
+    assert await anext(body) == b"part;"
+    await body.aclose()
+    assert ended_in == ["default"]
 
 
 def test_a_mistake_of_ours_is_not_called_a_database_that_is_away(client: Client) -> None:
