@@ -15,6 +15,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("skills/<str:slug>", views.skill, name="skill"),
     path("skills/<str:slug>/scan", views.scan, name="scan"),
     path("skills/<str:slug>/files/<path:path>", views.file, name="file"),
+    path("skills/<str:slug>/images/<path:path>", views.image, name="image"),
     path("publishers/<str:handle>", views.publisher, name="publisher"),
     path("about/verification", views.verification, name="verification"),
     path("about/api", views.api, name="api"),

@@ -1,4 +1,4 @@
-"""Show one file of a published version as text, with deceptive characters escaped."""
+"""Show one file of a published version: its lines with deceptive characters escaped, Markdown and images as well."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ from typing import Any, Final
 
 from marketplace.artifacts.archives import read_member
 from marketplace.models import ArchiveBlob
-from marketplace.pages.skill import Found, raw_path
+from marketplace.pages.images import LARGEST, shown_as
+from marketplace.pages.skill import Found, raw_path, rendered
+from marketplace.pages.text_links import RASTER, image_href
 from vskill.environments import WorkerEnv
 from vskill.hidden_characters import escape_hidden, in_braces
 
 LARGEST_SHOWN: Final = 1_000_000
 MOST_LINES: Final = 5_000
 LONGEST_LINE: Final = 2_000
+_MARKDOWN: Final = (".md", ".markdown")
 
 
 def file_context(env: WorkerEnv, found: Found, path: str) -> dict[str, Any] | None:
@@ -29,17 +32,26 @@ def file_context(env: WorkerEnv, found: Found, path: str) -> dict[str, Any] | No
         ],
         "lines": None,
         "unreadable": "",
+        "rendered": "",
+        "image_href": "",
     }
-    if listed["size"] > LARGEST_SHOWN:
+    may_be_image = path.lower().endswith(RASTER) and listed["size"] <= LARGEST
+    if listed["size"] > LARGEST_SHOWN and not may_be_image:
         context["unreadable"] = (
             "This file is too large to be shown here. The plain file and the archive have all of it."
         )
         return context
     blob = ArchiveBlob.objects.using(env.database).get(sha256=found.version.zip_sha256)
-    text = as_text(read_member(bytes(blob.content), path))
+    content = read_member(bytes(blob.content), path)
+    if may_be_image and shown_as(content):
+        context["image_href"] = image_href(found.skill.slug, path, found.exact)
+        return context
+    text = as_text(content)
     if text is None:
         context["unreadable"] = "This is not a text file, so there is nothing to read here."
         return context
+    if path.lower().endswith(_MARKDOWN):
+        context["rendered"] = rendered(found, path, text)
     flagged = {finding["line"] for finding in findings if finding.get("line")}
     lines = text.removesuffix("\n").split("\n") if text else []
     context["file"]["line_count"] = len(lines)

@@ -16,7 +16,9 @@ from marketplace.catalog import fetchable_versions, find_skill_sync, find_versio
 from marketplace.judgement import verdict_of, was_scanned
 from marketplace.models import SkillEntry, SkillVersion
 from marketplace.pages.lists import capabilities_of
-from marketplace.pages.markdown import render_skill_md
+from marketplace.pages.markdown import render_markdown
+from marketplace.pages.source_links import source_href
+from marketplace.pages.text_links import TextLinks
 from marketplace.pages.wording import version_words
 from vskill.environments import WorkerEnv
 
@@ -86,6 +88,7 @@ def head(found: Found) -> dict[str, Any]:
             "license": version.license,
             "compatibility": version.compatibility,
             "commit_sha": version.commit_sha,
+            "commit_href": source_href(skill.repo_url, version.commit_sha, f"{skill.skill_path}/"),
             "ref": ref_words(version.source_ref),
             "content_hash": version.content_hash,
             "zip_sha256": version.zip_sha256,
@@ -147,17 +150,31 @@ def files(found: Found) -> list[dict[str, Any]]:
 
 
 def readme(found: Found) -> SafeString:
-    """Return SKILL.md as safe HTML.
+    """Return SKILL.md as safe HTML."""
+    return rendered(found, "SKILL.md", found.version.skill_md)
+
+
+def rendered(found: Found, path: str, text: str) -> SafeString:
+    """Return the ``text`` of the Markdown file ``path`` of a version as safe HTML.
 
     It is cached in the process, because hostile text occupies a reader thread for seconds and a version never changes.
     """
-    paths = frozenset(file["path"] for file in found.version.manifest)
-    return _rendered(found.version.skill_md, paths, found.skill.slug, found.exact)
+    skill, version = found.skill, found.version
+    links = TextLinks(
+        slug=skill.slug,
+        paths=frozenset(file["path"] for file in version.manifest),
+        path=path,
+        exact=found.exact,
+        repo_url=skill.repo_url,
+        commit_sha=version.commit_sha,
+        skill_path=skill.skill_path,
+    )
+    return _rendered(text, links)
 
 
 @lru_cache(maxsize=128)
-def _rendered(text: str, paths: frozenset[str], slug: str, exact: str) -> SafeString:
-    return render_skill_md(text, lambda path: file_href(slug, path) + exact if path in paths else "")
+def _rendered(text: str, links: TextLinks) -> SafeString:
+    return render_markdown(text, links)
 
 
 def versions(env: WorkerEnv, found: Found) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""The pages of the marketplace: home, list, skill, file, scan, publisher, verification and API."""
+"""The pages of the marketplace: home, list, skill, file, image, scan, publisher, verification and API."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponsePermanentRedirect
 from django.shortcuts import render
 from django.templatetags.static import static
+from django.utils.cache import get_conditional_response
 from django.views.decorators.http import require_safe
 
 from marketplace.addresses import file_href, public_base, skill_href
@@ -15,6 +16,7 @@ from marketplace.errors import InvalidListing
 from marketplace.pages import skill as skill_page
 from marketplace.pages.api_guide import GROUPS, examples
 from marketplace.pages.file import file_context
+from marketplace.pages.images import image_response
 from marketplace.pages.list_query import ListQuery
 from marketplace.pages.lists import home_context, list_context, publisher_context
 from marketplace.pages.wording import CAPABILITIES, VERDICTS
@@ -103,6 +105,22 @@ async def file(request: HttpRequest, slug: str, path: str) -> HttpResponse:
 
 
 @require_safe
+async def image(request: HttpRequest, slug: str, path: str) -> HttpResponse:
+    """Send one image of a version, for the texts that show it."""
+    env = require_worker_env()
+    version = _version_of(request)
+
+    def read() -> HttpResponse:
+        found = skill_page.find(env, slug, version)
+        if found is None:
+            raise Http404(NO_VERSION if version else NOT_PUBLISHED)
+        return image_response(env, found, path, pinned=bool(version))
+
+    response = await readers.run(read)
+    return get_conditional_response(request, etag=response["ETag"], response=response) or response
+
+
+@require_safe
 async def verification(request: HttpRequest) -> HttpResponse:
     """Explain each verdict and each capability."""
     context = {"verdicts": VERDICTS.items(), "capabilities": CAPABILITIES.items()}
@@ -122,12 +140,16 @@ async def favicon(request: HttpRequest) -> HttpResponse:
     return HttpResponsePermanentRedirect(static("vskill/favicon.svg"))
 
 
+def _version_of(request: HttpRequest) -> str:
+    return request.GET.get("version", "").replace("\0", "")[:64]
+
+
 async def _page_of_skill(
     request: HttpRequest, slug: str, below: str, template: str, page: Callable[[skill_page.Found], dict[str, Any]]
 ) -> HttpResponse:
     """Render a page of one skill; a former slug redirects permanently to the same page under the present one."""
     env = require_worker_env()
-    version = request.GET.get("version", "").replace("\0", "")[:64]
+    version = _version_of(request)
 
     def read() -> str | dict[str, Any]:
         found = skill_page.find(env, slug, version)

@@ -12,6 +12,13 @@ TEXT: Final = """# Release notes
 
 Use this skill when somebody asks for **release notes**.
 
+![The areas of a release](images/areas.png)
+
+* [Steps](#steps)
+* [Location](#location)
+
+[![a badge](https://badges.example/x.svg)](https://example.com/) [Contributing](../../CONTRIBUTING.md)
+
 ## Steps
 
 1. Read the history with `git log --oneline --no-merges --first-parent v1.2.0..HEAD -- src docs tests tools examples`.
@@ -26,7 +33,12 @@ python scripts/collect.py --from v1.2.0 --to HEAD --format markdown --output NOT
 | breaking | first |
 
 > Never invent an entry.
+
+## Location
+
+Notes go to `NOTES.md`.
 """
+STYLE: Final = "# Style\n\nShort, as in [the steps](../SKILL.md#steps).\n\n![Areas](../images/areas.png)\n"
 SCRIPT: Final = "import os\n\n\ndef main():\n    print('x' * 200)  # " + "long " * 40 + "\n\n\nmain()\n"
 
 
@@ -34,11 +46,15 @@ def main() -> None:
     """Publish skills, and create submissions in every group of states."""
     django.setup()
     from submissions.states import State  # noqa: PLC0415 - after setup, as every model
-    from tests.marketplace.pages.page_factory import finding, publish  # noqa: PLC0415
+    from tests.marketplace.pages.page_factory import finding, png, publish  # noqa: PLC0415
     from vskill.environments import get_environment  # noqa: PLC0415
 
     env = get_environment("default")
-    files = {"references/style.md": b"# Style\n\nShort.\n", "scripts/collect.py": SCRIPT.encode()}
+    files = {
+        "images/areas.png": png(900, 60),
+        "references/style.md": STYLE.encode(),
+        "scripts/collect.py": SCRIPT.encode(),
+    }
     for number in range(26):
         publish(
             env,

@@ -27,6 +27,8 @@ PAGES = {
     "long name": f"/skills/{LONG_NAME}",
     "scan": "/skills/release-notes/scan",
     "file": "/skills/release-notes/files/scripts/collect.py",
+    "text file": "/skills/release-notes/files/references/style.md",
+    "image file": "/skills/release-notes/files/images/areas.png",
     "publisher": "/publishers/an-owner-with-a-long-name",
     "verdicts": "/about/verification",
     "api": "/about/api",
@@ -160,3 +162,18 @@ def test_without_scripts_every_page_says_the_same(server: Server) -> None:
         plain.resize(1280, 4000)
         plain.driver.find_element(By.CSS_SELECTOR, "label[for=client-curl]").click()
         assert "sha256sum -c" in plain.driver.find_element(By.ID, "install-curl").text
+
+
+def test_contents_and_images_of_a_text_work_and_take_nothing_from_the_page(browser: Browser, server: Server) -> None:
+    browser.open("/skills/release-notes")
+    browser.driver.find_element(By.LINK_TEXT, "Location").click()
+    assert browser.ask("document.querySelector(':target').textContent") == "Location"
+    assert browser.ask("typeof document.location.href") == "string"
+    browser.open("/skills/release-notes/files/references/style.md")
+    browser.ask("document.querySelector('.prose img').scrollIntoView()")
+    assert browser.ask("document.querySelector('.prose img').decode().then(() => true)") is True
+    browser.driver.find_element(By.LINK_TEXT, "the steps").click()
+    assert browser.ask(
+        "document.activeElement !== null && document.querySelector('.file-text :target').textContent"
+    ) == ("Steps")
+    assert browser.complaints() == []

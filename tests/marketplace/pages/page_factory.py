@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import struct
 import tempfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,17 @@ ENGINES = (
     {"name": "structure", "version": "1", "status": "complete"},
     {"name": "skilltotal", "version": "0.84.0", "status": "complete"},
 )
+
+
+def png(width: int = 3, height: int = 2) -> bytes:
+    """Return a PNG that a browser can draw where it is small; a large one has no pixels."""
+
+    def chunk(kind: bytes, content: bytes) -> bytes:
+        return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+
+    rows = (b"\0" + b"\x30\x80\xc0" * width) * height if width * height < 1_000_000 else b""
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
 
 
 def finding(**changes: Any) -> dict[str, Any]:

@@ -174,14 +174,15 @@ async def test_the_scan_shows_every_finding_and_the_engines_with_their_versions(
     assert "All 8 findings" in short
 
 
-async def test_links_of_the_text_lead_to_files_of_the_same_version_and_to_no_other(env: WorkerEnv) -> None:
+async def test_links_of_the_text_lead_to_files_of_the_same_version_or_to_the_commit(env: WorkerEnv) -> None:
     text = "See [guide](references/guide.md), [gone](references/gone.md) and [out](../../etc/passwd)."
     await put(env, version="1.0.0", text=text, files={"references/guide.md": b"hi"})
     await put(env, version="1.1.0", text="new")
     shown = await page("/skills/release-notes?version=1.0.0")
     text_part = shown.split('class="prose"')[1].split("</section>")[0]
     assert 'href="/skills/release-notes/files/references/guide.md?version=1.0.0"' in text_part
-    assert text_part.count("href=") == 1
+    assert "/etc/passwd" in re.findall(r'href="https://github.com/acme/skills/blob/[0-9a-f]{40}([^"]+)"', text_part)
+    assert text_part.count("href=") == 2
 
 
 async def test_a_text_is_rendered_once_however_often_its_page_is_asked_for(env: WorkerEnv) -> None:
