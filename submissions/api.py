@@ -10,7 +10,8 @@ from typing import Any
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.csrf import csrf_exempt
 
-from submissions.intake import Accepted, IntakeBusy, NoSkillFound, Outcome, submit
+from submissions.discovery import NoSkillFound
+from submissions.intake import Accepted, IntakeBusy, Outcome, submit
 from submissions.presentation import as_json, transition_as_json, withdrawal_of
 from submissions.source.errors import InvalidRepositoryURL, SourceError
 from submissions.source.fetching import repository_url

@@ -5,50 +5,29 @@ A submission and its queue message are written in one transaction, so that "acce
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from django.core import signing
 from django.db import IntegrityError, transaction
 
 from marketplace.skills.blocklist import is_blocked
 from marketplace.skills.publishers import skill_identity
 from marketplace.skills.withdrawal import why_withdrawn
 from submissions import messages
+from submissions.discovery import DiscoveredSkill, Discovery, discover, select
 from submissions.models import SubmissionEntry
-from submissions.source.fetching import fetch, repository_url, scratch_folder
-from submissions.source.git import Snapshot
-from submissions.source.tree_entries import below, odd_name
-from submissions.source.urls import RepositoryURL
 from submissions.states import ACTIVE_STATES, State
 from submissions.store.queries import live_submission, read_submission
 from submissions.store.records import Submission
 from submissions.store.transitions import create_submission, repeat, transition
-from submissions.verification.packages import FoundSkill, find_skills
 from vskill.environments import WorkerEnv
 from vskill.errors import VskillError
-from vskill.hidden_characters import visible
 from vskill.kv.errors import VersionConflict
 from vskill.kv.threads import writers
 
-_TOKEN_SALT = "vskill.intake.discovery"  # noqa: S105 - names what is signed; the key is SECRET_KEY
-TOKEN_HOURS = 6
 _SAME_CONTENT = "(The same content is not published again: change it, and submit it then.)"
-
-
-class NoSkillFound(VskillError):
-    """A repository holds no skill, or not the one that was asked for; nothing was submitted."""
-
-    code = "no_skill_found"
-
-
-class DiscoveryExpired(VskillError):
-    """The list of skills that was chosen from is too old or was not made here; nothing was submitted."""
-
-    code = "discovery_expired"
 
 
 class IntakeBusy(VskillError):
@@ -69,27 +48,6 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True)
-class DiscoveredSkill:
-    """A skill in a repository, and what is wrong with it; equal files have an equal ``source_digest`` (hex)."""
-
-    path: str
-    name: str
-    description: str
-    problems: tuple[str, ...]
-    source_digest: str
-
-
-@dataclass(frozen=True)
-class Discovery:
-    """The skills of one commit of one repository; ``ref`` is the branch or tag that it is on (see ``Snapshot``)."""
-
-    repo_url: str
-    commit_sha: str
-    skills: tuple[DiscoveredSkill, ...]
-    ref: str = ""
-
-
-@dataclass(frozen=True)
 class Accepted:
     """The answer for one skill: the outcome, its submission where there is one, and the reason where there is none."""
 
@@ -97,100 +55,6 @@ class Accepted:
     outcome: Outcome
     submission: Submission | None = None
     reason: str = ""
-
-
-def _source_digest(snapshot: Snapshot, path: str) -> str:
-    digest = hashlib.sha256()
-    for entry in sorted(below(snapshot.entries, path), key=lambda one: one.path):
-        digest.update(f"{entry.mode} {entry.oid} {entry.path}\0".encode("utf-8", "surrogatepass"))
-    return digest.hexdigest()
-
-
-def _within(path: str, folder: str) -> bool:
-    return not folder or path == folder or path.startswith(f"{folder}/")
-
-
-def _showable(path: str) -> str:
-    # A folder with an odd name is listed but never submitted, and its name may not even be valid UTF-8.
-    return path if odd_name(path) is None else visible(path)
-
-
-async def discover(env: WorkerEnv, url: str) -> Discovery:
-    """Fetch the repository at ``url`` and list its skills, those with problems included.
-
-    The address of a page (``/tree/main/skills/x``) lists the skills below that folder, and one that names a skill
-    (``owner/repository@name``) that skill. Raises the errors of
-    ``submissions.source``, and ``NoSkillFound``.
-    """
-    repository = repository_url(env, url)
-    return await discover_repository(env, repository)
-
-
-async def discover_repository(env: WorkerEnv, repository: RepositoryURL) -> Discovery:
-    """List the skills of a repository whose address has been normalised."""
-    async with scratch_folder() as folder:
-        snapshot = await fetch(env, repository, folder)
-        found: list[FoundSkill] = await find_skills(snapshot)
-        place = snapshot.place
-        wanted = [one for one in found if _within(one.path, place.path) and place.skill in ("", one.name)]
-        skills = tuple(
-            DiscoveredSkill(
-                _showable(one.path), one.name, one.description, one.problems, _source_digest(snapshot, one.path)
-            )
-            for one in wanted
-        )
-        if not skills:
-            where = f"the folder {visible(place.path)!r}" if place.path else "that repository"
-            if place.skill:
-                raise NoSkillFound(f"No skill in {where} is called {place.skill!r}. Nothing was submitted.")
-            raise NoSkillFound(
-                f"There is no skill in {where}: no folder holds a SKILL.md. Nothing was submitted. "
-                "A skill is a folder with a SKILL.md that starts with its name and description."
-            )
-        return Discovery(repository.url, snapshot.commit_sha, skills, snapshot.ref)
-
-
-def _salt(env: WorkerEnv) -> str:
-    return f"{_TOKEN_SALT}.{env.name}"
-
-
-def sign_discovery(env: WorkerEnv, discovery: Discovery) -> str:
-    """Return a signed text that carries a discovery through a form: no second fetch is needed, and none can be
-    forged."""
-    skills = [
-        [one.path, one.name, one.description[:300], list(one.problems), one.source_digest] for one in discovery.skills
-    ]
-    return signing.dumps(
-        [discovery.repo_url, discovery.commit_sha, skills, discovery.ref], salt=_salt(env), compress=True
-    )
-
-
-def read_discovery(env: WorkerEnv, token: str) -> Discovery:
-    """Return the discovery that ``sign_discovery`` signed; raise ``DiscoveryExpired`` for any other text."""
-    try:
-        repo_url, commit_sha, skills, ref = signing.loads(token, salt=_salt(env), max_age=TOKEN_HOURS * 3600)
-    # ValueError: signed by an earlier release, which had no ref.
-    except (signing.BadSignature, ValueError) as error:
-        raise DiscoveryExpired(
-            f"This list of skills is older than {TOKEN_HOURS} hours or was not made here. Nothing was submitted; "
-            "enter the address again."
-        ) from error
-    return Discovery(
-        repo_url, commit_sha, tuple(DiscoveredSkill(p, n, d, tuple(q), s) for p, n, d, q, s in skills), ref
-    )
-
-
-def select(discovery: Discovery, *, path: str = "", name: str = "") -> Discovery:
-    """Return the discovery reduced to one skill, by ``path`` or else by ``name``; raise ``NoSkillFound`` where it has
-    no such skill."""
-    path = path.strip("/").removesuffix("/SKILL.md").removesuffix("SKILL.md").strip("/")
-    if not path and not name:
-        return discovery
-    chosen = tuple(one for one in discovery.skills if (one.path == path if path else one.name == name))
-    if not chosen:
-        known = ", ".join(sorted(one.path or one.name for one in discovery.skills)[:20])
-        raise NoSkillFound(f"That repository has no skill {path or name!r}. Nothing was submitted. It has: {known}.")
-    return replace(discovery, skills=chosen)
 
 
 async def accept(
@@ -216,7 +80,7 @@ async def submit(
 
     ``source`` and ``actor`` are those of ``accept``. Raises what ``discover`` and ``accept`` raise.
     """
-    discovery = select(await discover(env, url), path=path, name=name)
+    discovery = select(await discover(env, url, path=path), path=path, name=name)
     return discovery, await accept(env, discovery, [one.path for one in discovery.skills], source=source, actor=actor)
 
 

@@ -17,17 +17,9 @@ from django.views.decorators.http import require_http_methods, require_safe
 from marketplace.addresses import ref_words, skill_href
 from marketplace.catalog import find_skill
 from marketplace.skills.publishers import skill_identity
+from submissions.discovery import Discovery, DiscoveryExpired, discover, read_discovery, sign_discovery
 from submissions.forms import RepositoryForm
-from submissions.intake import (
-    Accepted,
-    Discovery,
-    DiscoveryExpired,
-    Outcome,
-    accept,
-    discover,
-    read_discovery,
-    sign_discovery,
-)
+from submissions.intake import Accepted, Outcome, accept
 from submissions.models import SubmissionEntry
 from submissions.presentation import GROUP_LABELS, listed, shown_slugs, submission_page, submission_path
 from submissions.queue.pause import get_pause

@@ -21,7 +21,7 @@ from submissions.store.transitions import Step
 from submissions.verification import structure
 from submissions.verification.engines.base import Engine, EngineResult, EngineStatus
 from submissions.verification.findings import Finding
-from submissions.verification.packages import SkillPackage, read_package
+from submissions.verification.packages import SkillPackage, files_of_package, read_package
 from submissions.verification.runner import run_engine
 from submissions.verification.verdict import Decision, Verdict, VerdictPolicy, decide
 from vskill.environments import WorkerEnv
@@ -80,6 +80,8 @@ class Run:
         """Return the skill at the pinned commit, or at the newest one where the host no longer serves that commit."""
         if self._package is None:
             repository = repository_url(self.env, self.submission.text("repoUrl"))
+            path = self.submission.text("skillPath")
+            wanted = files_of_package(path)
             pinned, known_ref = self.submission.text("commitSha") or None, self.submission.text("sourceRef")
             try:
                 snapshot = await fetch(
@@ -89,18 +91,17 @@ class Run:
                     commit_sha=pinned,
                     # An earlier release accepted it without looking.
                     find_ref=not known_ref,
+                    wanted=wanted,
                     patient=True,
                 )
             except CommitNotAvailable:
                 # Of the branch that it was submitted from, and never of another one.
                 places = (Place(known_ref),) if known_ref not in ("", "HEAD") else ()
                 newest = replace(repository, places=places)
-                snapshot = await fetch(self.env, newest, self._new_folder("git"), patient=True)
+                snapshot = await fetch(self.env, newest, self._new_folder("git"), wanted=wanted, patient=True)
                 known_ref = ""
             self.commit_sha, self.ref = snapshot.commit_sha, snapshot.ref or known_ref
-            self._package = await read_package(
-                snapshot, self.submission.text("skillPath"), destination=self._new_folder("tree")
-            )
+            self._package = await read_package(snapshot, path, destination=self._new_folder("tree"))
         return self._package
 
     def forget_package(self) -> None:

@@ -6,6 +6,7 @@ repository could use any of them.
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import AsyncIterator, Iterable, Iterator
 from pathlib import Path
@@ -27,26 +28,46 @@ async def read_blobs(snapshot: Snapshot, entries: Iterable[TreeEntry]) -> AsyncI
 
     A single file is read whole, so check ``entry.size`` first. Raises FetchFailed when git cannot read an entry.
     """
-    for batch in _batches(entries):
-        expected = sum(entry.size or 0 for entry in batch)
+    async for batch in read_blobs_in_batches(snapshot, entries):
+        for pair in batch:
+            yield pair
+
+
+async def read_blobs_in_batches(
+    snapshot: Snapshot, entries: Iterable[TreeEntry]
+) -> AsyncIterator[list[tuple[TreeEntry, bytes]]]:
+    """Yield what ``read_blobs`` yields, a few hundred entries at a time, for a caller that hands them to a thread."""
+    # In a thread, because there may be thousands of entries.
+    for batch, size in await asyncio.to_thread(lambda: list(_batches(entries))):
         result = await snapshot.sandbox.run(
             "cat-file",
             "--batch",
-            stdin="".join(f"{entry.oid}\n" for entry in batch).encode("ascii"),
-            limits=snapshot.limits.for_child(expected + 128 * len(batch)),
+            stdin=_as_lines(batch),
+            limits=snapshot.limits.for_child(size + 128 * len(batch)),
         )
-        position = 0
-        for entry in batch:
-            end_of_line = result.stdout.find(b"\n", position)
-            header = _HEADER.fullmatch(result.stdout[position : max(end_of_line, position)])
-            if header is None or int(header[1]) != entry.size:
-                raise FetchFailed("A file of the repository could not be read from what was fetched. Try again.")
-            position = end_of_line + 1
-            content = result.stdout[position : position + entry.size]
-            if len(content) != entry.size:
-                raise FetchFailed("A file of the repository arrived cut short. Try again.")
-            position += entry.size + 1
-            yield entry, content
+        yield await asyncio.to_thread(_split, batch, result.stdout)
+
+
+def _as_lines(batch: Iterable[TreeEntry]) -> bytes:
+    return "".join([f"{entry.oid}\n" for entry in batch]).encode("ascii")
+
+
+def _split(batch: Iterable[TreeEntry], output: bytes) -> list[tuple[TreeEntry, bytes]]:
+    """Return each entry of a batch with its bytes from the ``output`` of cat-file."""
+    pairs: list[tuple[TreeEntry, bytes]] = []
+    position = 0
+    for entry in batch:
+        end_of_line = output.find(b"\n", position)
+        header = _HEADER.fullmatch(output[position : max(end_of_line, position)])
+        if header is None or entry.size is None or int(header[1]) != entry.size:
+            raise FetchFailed("A file of the repository could not be read from what was fetched. Try again.")
+        position = end_of_line + 1
+        content = output[position : position + entry.size]
+        if len(content) != entry.size:
+            raise FetchFailed("A file of the repository arrived cut short. Try again.")
+        position += entry.size + 1
+        pairs.append((entry, content))
+    return pairs
 
 
 async def read_blob(snapshot: Snapshot, entry: TreeEntry) -> bytes:
@@ -54,17 +75,18 @@ async def read_blob(snapshot: Snapshot, entry: TreeEntry) -> bytes:
     return b"".join([content async for _, content in read_blobs(snapshot, [entry])])
 
 
-def _batches(entries: Iterable[TreeEntry]) -> Iterator[list[TreeEntry]]:
+def _batches(entries: Iterable[TreeEntry]) -> Iterator[tuple[list[TreeEntry], int]]:
+    """Yield the entries in batches for one process each, and the bytes of each batch."""
     batch: list[TreeEntry] = []
     size = 0
     for entry in entries:
         if batch and (len(batch) >= _BATCH_FILES or size + (entry.size or 0) > _BATCH_BYTES):
-            yield batch
+            yield batch, size
             batch, size = [], 0
         batch.append(entry)
         size += entry.size or 0
     if batch:
-        yield batch
+        yield batch, size
 
 
 async def write_tree(

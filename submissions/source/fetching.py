@@ -19,6 +19,7 @@ from submissions.source.errors import FetchTimedOut
 from submissions.source.git import Snapshot, fetch_snapshot
 from submissions.source.git_process import FetchLimits
 from submissions.source.urls import RepositoryURL, SourcePolicy, normalise_repository_url
+from submissions.source.wanted import Wanted
 from vskill.environments import WorkerEnv, all_environments
 from vskill.fair_slots import FairSlots
 from vskill.work_limits import hold_slot
@@ -115,15 +116,16 @@ async def fetch(
     *,
     commit_sha: str | None = None,
     find_ref: bool = False,
+    wanted: Wanted | None = None,
     patient: bool = False,
 ) -> Snapshot:
     """Fetch the newest commit of ``repository``, or exactly ``commit_sha``, into the empty folder ``directory``.
 
-    ``find_ref`` is that of ``fetch_snapshot``. The policy is that of ``env``, and the fetch itself may take
-    ``FETCH_SECONDS``. It waits for one of the ``fetch_slots`` first. Without ``patient``, for a request that somebody
-    is waiting for, it waits ``FETCH_SECONDS`` and then raises FetchTimedOut. With ``patient``, it waits without a
-    limit, because a busy process is no failure of this repository. Raises the other errors of ``fetch_snapshot`` as
-    well.
+    ``find_ref`` and ``wanted`` are those of ``fetch_snapshot``. The policy is that of ``env``, and the fetch itself may
+    take ``FETCH_SECONDS``. It waits for one of the ``fetch_slots`` first. Without ``patient``, for a request that
+    somebody is waiting for, it waits ``FETCH_SECONDS`` and then raises FetchTimedOut. With ``patient``, it waits
+    without a limit, because a busy process is no failure of this repository. Raises the other errors of
+    ``fetch_snapshot`` as well.
     """
     async with _slot(env, repository, patient=patient):
         return await fetch_snapshot(
@@ -133,4 +135,5 @@ async def fetch(
             limits=FetchLimits(seconds=settings.FETCH_SECONDS),
             commit_sha=commit_sha,
             find_ref=find_ref,
+            wanted=wanted,
         )

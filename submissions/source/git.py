@@ -9,18 +9,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
-from submissions.sandbox.child_processes import ChildOutcome
 from submissions.source.errors import (
     CommitNotAvailable,
-    FetchFailed,
     HostNotAllowed,
     RepositoryEmpty,
     RepositoryMoved,
     RepositoryNotFound,
-    RepositoryTooLarge,
     SourceError,
 )
-from submissions.source.git_errors import fetch_error, fetch_timed_out, first_useful_line
+from submissions.source.git_errors import fetch_error, fetch_timed_out
 from submissions.source.git_process import FetchLimits, GitSandbox, fetch_configuration, open_sandbox
 from submissions.source.hosts import normalise_host, resolve_public
 from submissions.source.local import own_git_directory
@@ -29,17 +26,17 @@ from submissions.source.reachable import ref_of
 from submissions.source.refs import Origin, choose_place
 from submissions.source.tree_entries import TreeEntry
 from submissions.source.urls import RepositoryURL, SourcePolicy, resolve_below
+from submissions.source.wanted import NARROW, NarrowFetchRefused, Wanted, bring, list_wanted, refuses_narrow_fetch
 from vskill.hidden_characters import visible
 from vskill.processes.machine_faults import MachineFault, fault_of_child
 
 _HEAD = "refs/vskill/head"
 _SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
-_MIB = 1024 * 1024
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """One fetched commit: its list of files, and the bare repository that holds their blobs.
+    """One fetched commit: its list of files, and the bare repository that holds the blobs that were asked for.
 
     The repository is in the directory that was passed to ``fetch_snapshot``. The snapshot can be read until the
     caller removes that directory. ``ref`` is the branch or tag that the commit is on: ``HEAD`` for the default branch,
@@ -63,12 +60,16 @@ async def fetch_snapshot(
     limits: FetchLimits | None = None,
     commit_sha: str | None = None,
     find_ref: bool = False,
+    wanted: Wanted | None = None,
 ) -> Snapshot:
     """Fetch the newest commit of ``repository``, or exactly ``commit_sha``, into the empty folder ``directory``.
 
+    The snapshot lists what is below the folder of ``wanted``, or else below that of the address, and holds the files
+    that it chooses; where the host can leave out others, they are not transferred. By default it is the whole commit.
+
     Without ``commit_sha``, the first place in the address whose ref the repository has decides, then the default
-    branch. A commit id in the address has to
-    be on a branch or tag; so has ``commit_sha`` with ``find_ref``, and otherwise the caller has made sure of it.
+    branch. A commit id in the address has to be on a branch or tag; so has ``commit_sha`` with ``find_ref``, and
+    otherwise the caller has made sure of it.
     ``policy`` says which hosts and folders may be contacted; ``limits`` is the budget of the fetch. No working tree,
     hook, submodule, filter or foreign git configuration is used. The caller removes ``directory``. Raises a SourceError
     whose ``transient`` says whether a later attempt can succeed.
@@ -76,22 +77,40 @@ async def fetch_snapshot(
     limits = limits or FetchLimits()
     if commit_sha is not None and not _SHA.fullmatch(commit_sha):
         raise CommitNotAvailable("That is not a full commit id; 40 hexadecimal digits are needed.")
+    asked = wanted or Wanted()
+
+    async def take(folder: Path, *, narrow: bool) -> Snapshot:
+        sandbox, origin, place = await _fetch(repository, folder, policy, limits, commit_sha, narrow=narrow)
+        sha = await _resolve_commit(sandbox, limits, commit_sha)
+        ref = "" if commit_sha is not None else place.ref or "HEAD"
+        if (find_ref and commit_sha is not None) or place.is_commit:
+            ref = await ref_of(sandbox, origin, sha, limits)
+        listed, chosen = await list_wanted(sandbox, sha, asked.or_below(place.path), limits)
+        entries = await bring(sandbox, origin, listed, chosen, limits)
+        return Snapshot(sha, sandbox.git_dir, entries, sandbox, limits, ref, place)
+
     try:
         async with asyncio.timeout(limits.seconds):
-            sandbox, origin, place = await _fetch(repository, directory, policy, limits, commit_sha)
-            sha = await _resolve_commit(sandbox, limits, commit_sha)
-            ref = "" if commit_sha is not None else place.ref or "HEAD"
-            if (find_ref and commit_sha is not None) or place.is_commit:
-                ref = await ref_of(sandbox, origin, sha, limits)
-            entries = await _list_tree(sandbox, sha, limits)
+            try:
+                return await take(directory, narrow=not asked.is_everything)
+            except NarrowFetchRefused:
+                whole = directory / "whole"
+                whole.mkdir()
+                return await take(whole, narrow=False)
     except TimeoutError:
         raise fetch_timed_out(repository.host, limits) from None
-    return Snapshot(sha, sandbox.git_dir, entries, sandbox, limits, ref, place)
 
 
 async def _fetch(
-    repository: RepositoryURL, directory: Path, policy: SourcePolicy, limits: FetchLimits, commit_sha: str | None
+    repository: RepositoryURL,
+    directory: Path,
+    policy: SourcePolicy,
+    limits: FetchLimits,
+    commit_sha: str | None,
+    *,
+    narrow: bool,
 ) -> tuple[GitSandbox, Origin, Place]:
+    """Fetch the commit, with all its files or with ``narrow`` the trees alone, and return where it came from."""
     failure: SourceError | None = None
     # In a thread, because this walks the folder of a local repository.
     for url in await asyncio.to_thread(lambda: list(_addresses_to_try(repository, policy))):
@@ -102,9 +121,8 @@ async def _fetch(
             place = (
                 Place() if commit_sha is not None else await choose_place(sandbox, origin, repository.places, limits)
             )
-            await _fetch_commit(
-                sandbox, origin, commit_sha or place.ref or "HEAD", limits, pinned=commit_sha is not None
-            )
+            commit = commit_sha or place.ref or "HEAD"
+            await _fetch_commit(sandbox, origin, commit, limits, pinned=commit_sha is not None, narrow=narrow)
         except (RepositoryNotFound, RepositoryMoved) as error:
             # Some hosts accept only addresses that end in `.git`, others only those that do not. The canonical address
             # has no `.git`, so both spellings are tried.
@@ -117,10 +135,13 @@ async def _fetch(
     )
 
 
-async def _fetch_commit(sandbox: GitSandbox, origin: Origin, wanted: str, limits: FetchLimits, *, pinned: bool) -> None:
+async def _fetch_commit(
+    sandbox: GitSandbox, origin: Origin, commit: str, limits: FetchLimits, *, pinned: bool, narrow: bool
+) -> None:
     result = await sandbox.run(
         "fetch",
         "--quiet",
+        *([NARROW] if narrow else []),
         "--depth=1",
         "--no-tags",
         "--no-recurse-submodules",
@@ -130,12 +151,15 @@ async def _fetch_commit(sandbox: GitSandbox, origin: Origin, wanted: str, limits
         "--upload-pack=git-upload-pack --strict",
         "--",
         origin.url,
-        f"+{wanted}:{_HEAD}",
+        f"+{commit}:{_HEAD}",
         limits=limits.for_child(),
         transport=origin.transport,
     )
+    sandbox.forbid_lazy_fetches()
     if result.ok:
         return
+    if narrow and refuses_narrow_fetch(result.stderr):
+        raise NarrowFetchRefused
     if (fault := fault_of_child(result.stderr)) is not None:
         raise MachineFault(f"git could not work on this server: {visible(fault, 200)}")
     raise fetch_error(result, origin.host, limits, pinned=pinned)
@@ -192,39 +216,3 @@ async def _resolve_commit(sandbox: GitSandbox, limits: FetchLimits, commit_sha: 
     if commit_sha is not None and sha != commit_sha:
         raise CommitNotAvailable(f"The host gave another commit than {commit_sha}. Nothing of it was used.")
     return sha
-
-
-async def _list_tree(sandbox: GitSandbox, sha: str, limits: FetchLimits) -> tuple[TreeEntry, ...]:
-    too_many = RepositoryTooLarge(
-        f"The repository has more than {limits.files:,} files. Put the skills into a smaller repository."
-    )
-    result = await sandbox.run(
-        "ls-tree",
-        "-r",
-        "-l",
-        "-z",
-        "--full-tree",
-        sha,
-        # A tree can refer to the same subtree many times, so a few kilobytes can list billions of files.
-        limits=limits.for_child(limits.files * 1024 + 4096),
-    )
-    if result.outcome is ChildOutcome.FLOODED:
-        raise too_many
-    if not result.ok:
-        raise FetchFailed(f"The list of files could not be read: {first_useful_line(result.stderr)}.")
-    lines = result.stdout.split(b"\0")[:-1]
-    if len(lines) > limits.files:
-        raise too_many
-    entries = tuple(_parse_entry(line) for line in lines)
-    if sum(entry.size or 0 for entry in entries) > limits.tree_bytes:
-        raise RepositoryTooLarge(
-            f"The files of the repository are more than {limits.tree_bytes // _MIB:,} MiB together. "
-            "Put the skills into a smaller repository."
-        )
-    return entries
-
-
-def _parse_entry(line: bytes) -> TreeEntry:
-    description, _, path = line.partition(b"\t")
-    mode, _kind, oid, size = description.decode("ascii").split()
-    return TreeEntry(path.decode("utf-8", "surrogateescape"), mode, None if size == "-" else int(size), oid)

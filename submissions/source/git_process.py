@@ -20,6 +20,7 @@ _OLDEST_GIT = (2, 37)
 # Fixed, so that the PATH and the working directory of the server do not decide which git runs.
 _SEARCH_PATH = "/usr/local/bin:/usr/bin:/bin:/opt/homebrew/bin"
 _CONFIG_NAME = "vskill.gitconfig"
+_REPOSITORY_CONFIG = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n"
 _MIB = 1024 * 1024
 
 
@@ -28,14 +29,15 @@ class FetchLimits:
     """The budget of one fetch.
 
     ``seconds`` is wall-clock time for the whole fetch. ``pack_bytes`` bounds what is downloaded. ``files`` and
-    ``tree_bytes`` bound the files of the commit, by number and by unpacked size. ``memory_bytes`` bounds the address
-    space of each git process.
+    ``tree_bytes`` bound the files that are asked for, by number and by unpacked size; ``listed_files`` bounds the list
+    that they are chosen from. ``memory_bytes`` bounds the address space of each git process.
     """
 
     seconds: float = 60
     pack_bytes: int = 100 * _MIB
     files: int = 5000
     tree_bytes: int = 200 * _MIB
+    listed_files: int = 100_000
     memory_bytes: int = 1024 * _MIB
 
     def for_child(self, output_bytes: int = 64 * 1024) -> ChildLimits:
@@ -60,6 +62,14 @@ class GitSandbox:
     def git_dir(self) -> Path:
         """Return the path of the bare repository."""
         return self.directory / "repository.git"
+
+    def forbid_lazy_fetches(self) -> None:
+        """Take back what a fetch with a filter wrote into the configuration of the repository.
+
+        Without it git knows no host that it could ask for a missing object, so that an object which was not fetched is
+        missing, for every version of git.
+        """
+        (self.git_dir / "config").write_text(_REPOSITORY_CONFIG, encoding="ascii")
 
     async def run(self, *arguments: str, limits: ChildLimits, transport: str = "", stdin: bytes = b"") -> ChildResult:
         """Run one git command and return its result, whatever its exit status.
@@ -104,7 +114,7 @@ def _make_repository(git_dir: Path) -> None:
     for folder in ("objects", "refs"):
         (git_dir / folder).mkdir(parents=True, exist_ok=True)
     (git_dir / "HEAD").write_text("ref: refs/heads/none\n", encoding="ascii")
-    (git_dir / "config").write_text("[core]\n\trepositoryformatversion = 0\n\tbare = true\n", encoding="ascii")
+    (git_dir / "config").write_text(_REPOSITORY_CONFIG, encoding="ascii")
 
 
 def fetch_configuration(*, resolve: str, safe_directory: str, ca_file: Path | None) -> list[tuple[str, str]]:

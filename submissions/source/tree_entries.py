@@ -28,13 +28,13 @@ _WINDOWS_DEVICES = frozenset(
 _FORBIDDEN_CHARACTERS = frozenset('\\:*?"<>|')
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class TreeEntry:
-    """One line of ``git ls-tree -r -l``: a file, a link or a submodule, never a folder.
+    """One line of ``git ls-tree -r``: a file, a link or a submodule, never a folder.
 
     ``path`` is relative to the root of the repository; bytes that are not UTF-8 are kept as surrogates, as
-    ``os.fsdecode`` does. ``mode`` is git's octal text. ``size`` is in bytes, None for a submodule. ``oid`` is git's id
-    of the content.
+    ``os.fsdecode`` does. ``mode`` is git's octal text. ``size`` is in bytes, None for a submodule and for a file that
+    was not asked for. ``oid`` is git's id of the content.
     """
 
     path: str

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from submissions.source.blobs import read_blob, read_blobs, write_tree
+from submissions.source.blobs import read_blob, read_blobs_in_batches, write_tree
 from submissions.source.git import Snapshot
 from submissions.source.tree_entries import TreeEntry, below, odd_name
+from submissions.source.wanted import Wanted
 from submissions.verification.errors import InvalidPackage, TooManySkills
 from submissions.verification.findings import Finding, FindingKind, strongest_first
 from submissions.verification.frontmatter import FrontmatterError, problem, read_skill_md
@@ -68,31 +69,64 @@ class SkillPackage:
     capabilities: tuple[str, ...] = ()
 
 
+def skill_files_below(folder: str, limits: PackageLimits | None = None) -> Wanted:
+    """Return what ``find_skills`` has to fetch: the SKILL.md files below ``folder`` ('' for the whole repository).
+
+    Beyond ``limits.skills`` no file is wanted, because none will be read.
+    """
+    most = (limits or PackageLimits()).skills
+
+    def choose(entries: Sequence[TreeEntry]) -> Sequence[TreeEntry]:
+        found = list(_skill_files(entries).values())
+        return found if len(found) <= most else ()
+
+    return Wanted(folder, choose)
+
+
+def files_of_package(path: str, limits: PackageLimits | None = None) -> Wanted:
+    """Return what ``read_package`` has to fetch: the files below ``path`` ('' for the root of the repository).
+
+    Beyond ``limits.files`` only the SKILL.md is wanted, because no other file will be read.
+    """
+    folder, most = path.strip("/"), (limits or PackageLimits()).files
+
+    def choose(entries: Sequence[TreeEntry]) -> Sequence[TreeEntry]:
+        if len(entries) <= most:
+            return entries
+        skill_file = _skill_files(entries).get(folder)
+        return () if skill_file is None else (skill_file,)
+
+    return Wanted(folder, choose)
+
+
 async def find_skills(snapshot: Snapshot, limits: PackageLimits | None = None) -> list[FoundSkill]:
     """List every folder with a SKILL.md, sorted by path, the root and nested folders included.
 
-    Only the SKILL.md files are read. A broken skill is listed with its problems. Raises TooManySkills beyond
-    ``limits.skills``.
+    Only the SKILL.md files are read, on other threads than that of the event loop. A broken skill is listed with its
+    problems. Raises TooManySkills beyond ``limits.skills``.
     """
     limits = limits or PackageLimits()
-    skill_files = _skill_files(snapshot.entries)
+    skill_files = await asyncio.to_thread(_skill_files, snapshot.entries)
     if len(skill_files) > limits.skills:
         raise TooManySkills(
             f"The repository holds {len(skill_files):,} skills; {limits.skills:,} can be listed at once. "
-            "Submit the folder of one skill, or split the repository."
+            "Submit one of its folders, or split the repository."
         )
-    found: list[FoundSkill] = []
-    readable: list[TreeEntry] = []
-    for entry in skill_files.values():
-        if _is_readable(entry, limits):
-            readable.append(entry)
-        else:
-            found.append(_describe(entry, None, limits))
-    async for entry, content in read_blobs(snapshot, readable):
-        found.append(_describe(entry, content, limits))
-        # Parsing blocks the event loop, so other tasks get a turn between two skills.
-        await asyncio.sleep(0)
-    return sorted(found, key=lambda skill: skill.path)
+    return await _describe_all(snapshot, skill_files.values(), limits)
+
+
+async def _describe_all(snapshot: Snapshot, entries: Collection[TreeEntry], limits: PackageLimits) -> list[FoundSkill]:
+    def describe(pairs: Iterable[tuple[TreeEntry, bytes | None]]) -> list[FoundSkill]:
+        return [_describe(entry, content, limits) for entry, content in pairs]
+
+    def split() -> tuple[list[TreeEntry], list[FoundSkill]]:
+        readable = [entry for entry in entries if _is_readable(entry, limits)]
+        return readable, describe((entry, None) for entry in entries if not _is_readable(entry, limits))
+
+    readable, found = await asyncio.to_thread(split)
+    async for batch in read_blobs_in_batches(snapshot, readable):
+        found += await asyncio.to_thread(describe, batch)
+    return await asyncio.to_thread(sorted, found, key=lambda skill: skill.path)
 
 
 def _describe(entry: TreeEntry, content: bytes | None, limits: PackageLimits) -> FoundSkill:
@@ -117,7 +151,7 @@ async def read_package(
     """
     limits = limits or PackageLimits()
     path = path.strip("/")
-    entries = below(snapshot.entries, path)
+    entries = await asyncio.to_thread(below, snapshot.entries, path)
     entry = _skill_files(entries).get("")
     if entry is None:
         raise _no_skill(path, entries)

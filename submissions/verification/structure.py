@@ -60,14 +60,14 @@ _SHELL_SHEBANG = re.compile(rb"#![^\n]*\b(sh|bash|zsh|fish|ksh|dash|pwsh)\b")
 
 @dataclass(frozen=True)
 class PackageLimits:
-    """The limits of one skill, in files and bytes, and the number of ``skills`` that a repository may list."""
+    """The limits of one skill, in files and bytes, and the number of ``skills`` that are listed at once."""
 
     files: int = 500
     total_bytes: int = 10 * _MIB
     code_file_bytes: int = 512 * 1024
     skill_md_bytes: int = 256 * 1024
     frontmatter_bytes: int = 16 * 1024
-    skills: int = 200
+    skills: int = 5000
 
 
 def check_entries(entries: Iterable[TreeEntry], limits: PackageLimits) -> list[Finding]:

@@ -13,7 +13,8 @@ from asgiref.sync import async_to_sync
 from django.db import connections
 
 from marketplace.models import SkillVersion
-from submissions.intake import Discovery, Outcome, accept_one, discover
+from submissions.discovery import Discovery, discover
+from submissions.intake import Outcome, accept_one
 from submissions.models import QueueMessage, SubmissionEntry, SubmissionTransition
 from tests.end_to_end.journey import WHOLE_WAY, address_of, consume, steps, stored, submit_by_api
 from tests.git_factory import make_repository, skill_md

@@ -18,7 +18,8 @@ from django.core.management import call_command
 from django.db import connections, transaction
 from django.test import override_settings
 
-from submissions.intake import accept_one, discover, submit
+from submissions.discovery import discover
+from submissions.intake import accept_one, submit
 from submissions.messages import VERIFY
 from submissions.models import QueueMessage
 from submissions.queue.base import Message

@@ -12,20 +12,17 @@ from asgiref.sync import async_to_sync
 from django.db import connections
 
 from marketplace.skills.blocklist import BlockKind, add_block
-from submissions.intake import (
-    Accepted,
+from submissions.discovery import (
     DiscoveredSkill,
     Discovery,
     DiscoveryExpired,
     NoSkillFound,
-    Outcome,
-    accept,
-    accept_one,
     discover,
     read_discovery,
     select,
     sign_discovery,
 )
+from submissions.intake import Accepted, Outcome, accept, accept_one
 from submissions.models import QueueMessage, SubmissionEntry, SubmissionTransition
 from submissions.states import State
 from submissions.store.queries import read_submission
@@ -158,7 +155,7 @@ async def test_a_choice_that_is_forged_or_old_is_refused(
         read_discovery(replace(env, name="other"), token)
     with pytest.raises(DiscoveryExpired):
         read_discovery(env, token[:-2] + "xx")
-    monkeypatch.setattr("submissions.intake.TOKEN_HOURS", timedelta(seconds=-1) / timedelta(hours=1))
+    monkeypatch.setattr("submissions.discovery.TOKEN_HOURS", timedelta(seconds=-1) / timedelta(hours=1))
     with pytest.raises(DiscoveryExpired):
         read_discovery(env, token)
 

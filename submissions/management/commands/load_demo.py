@@ -14,7 +14,8 @@ from django.core.management.base import CommandError, CommandParser
 
 from marketplace.skills.publishers import skill_identity
 from submissions.demo.repository import DemoRepository, build_demo_repository, demo_path
-from submissions.intake import DiscoveredSkill, Discovery, accept, discover
+from submissions.discovery import DiscoveredSkill, Discovery, discover
+from submissions.intake import accept
 from submissions.models import SubmissionEntry
 from submissions.presentation import as_json
 from submissions.source.errors import InvalidRepositoryURL

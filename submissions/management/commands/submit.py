@@ -13,7 +13,8 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
-from submissions.intake import Outcome, accept, discover, select
+from submissions.discovery import discover, select
+from submissions.intake import Outcome, accept
 from submissions.presentation import as_json
 from vskill.configuration import load
 from vskill.environments import WorkerEnv
@@ -52,7 +53,8 @@ class Command(EnvironmentCommand):
     async def work(self, env: WorkerEnv, options: Mapping[str, Any]) -> None:
         """Submit in one environment."""
         try:
-            discovery = select(await discover(env, options["url"]), path=options["path"], name=options["name"])
+            discovery = await discover(env, options["url"], path=options["path"])
+            discovery = select(discovery, path=options["path"], name=options["name"])
             if options["dry_run"]:
                 for skill in discovery.skills:
                     state = "; ".join(skill.problems) or "would be submitted"

@@ -22,9 +22,10 @@ KEY = FIXTURES / "git-test.key"
 
 @dataclass
 class HttpsHost:
-    """The port of the host, and every path that was requested from it."""
+    """The port of the host, and every path that was requested from it; a host may know only the first protocol."""
 
     port: int
+    speaks_version_2: bool = True
     requests: list[str] = field(default_factory=list)
 
 
@@ -77,7 +78,7 @@ class _Handler(BaseHTTPRequestHandler):
             "GIT_PROJECT_ROOT": str(self.server.root),
             "GIT_HTTP_EXPORT_ALL": "1",
             "GIT_CONFIG_NOSYSTEM": "1",
-            "GIT_PROTOCOL": self.headers.get("Git-Protocol", ""),
+            "GIT_PROTOCOL": self.headers.get("Git-Protocol", "") if self.server.host.speaks_version_2 else "",
             "REQUEST_METHOD": self.command,
             "PATH_INFO": parts.path,
             "QUERY_STRING": parts.query,

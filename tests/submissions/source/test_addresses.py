@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from submissions.intake import NoSkillFound, discover
+from submissions.discovery import NoSkillFound, discover
 from submissions.source.errors import InvalidRepositoryURL, RepositoryEmpty
 from submissions.source.git import Snapshot, fetch_snapshot
 from submissions.source.urls import SourcePolicy, normalise_repository_url

@@ -9,7 +9,8 @@ import pytest
 from django.test import override_settings
 
 from marketplace.models import SkillVersion
-from submissions.intake import discover, submit
+from submissions.discovery import discover
+from submissions.intake import submit
 from submissions.source import reachable
 from submissions.source.errors import CommitNotOnBranch, FetchTimedOut
 from submissions.source.git import Snapshot, fetch_snapshot

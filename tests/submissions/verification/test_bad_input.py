@@ -23,6 +23,7 @@ from submissions.source.git_process import FetchLimits
 from submissions.source.urls import SourcePolicy, normalise_repository_url
 from submissions.verification.errors import InvalidPackage, TooManySkills
 from submissions.verification.packages import FoundSkill, SkillPackage, find_skills, read_package
+from submissions.verification.structure import PackageLimits
 from tests.git_factory import commit_raw_tree, make_repository, skill_md
 
 BOMB = (
@@ -287,9 +288,13 @@ async def test_a_repository_of_ten_thousand_files(tmp_path: Path) -> None:
 
 
 async def test_a_repository_of_too_many_skills(tmp_path: Path) -> None:
-    outcome = await submit(repository_of(tmp_path, {f"s{n}/SKILL.md": "x" for n in range(201)}), tmp_path)
-    assert isinstance(outcome.error, TooManySkills)
-    assert "201 skills; 200 can be listed" in str(outcome.error)
+    repository = make_repository(folder(tmp_path / "allowed") / "r.git", {f"s{n}/SKILL.md": "x" for n in range(4)})
+    policy = SourcePolicy(file_roots=(tmp_path,))
+    url = normalise_repository_url(f"file://{repository}", policy)
+    snapshot = await fetch_snapshot(url, directory=folder(tmp_path / "fetched"), policy=policy)
+    assert len(await find_skills(snapshot, PackageLimits(skills=4))) == 4
+    with pytest.raises(TooManySkills, match="4 skills; 3 can be listed"):
+        await find_skills(snapshot, PackageLimits(skills=3))
 
 
 async def test_two_skills_of_one_name_are_two_skills(tmp_path: Path) -> None:

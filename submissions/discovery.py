@@ -1,0 +1,173 @@
+"""Find out which skills a repository holds: fetch the SKILL.md files of one commit, and describe each."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from django.core import signing
+
+from submissions.source.fetching import fetch, repository_url, scratch_folder
+from submissions.source.tree_entries import TreeEntry, odd_name
+from submissions.source.urls import RepositoryURL
+from submissions.verification.packages import FoundSkill, find_skills, skill_files_below
+from vskill.environments import WorkerEnv
+from vskill.errors import VskillError
+from vskill.hidden_characters import visible
+
+_TOKEN_SALT = "vskill.intake.discovery"  # noqa: S105 - names what is signed; the key is SECRET_KEY
+TOKEN_HOURS = 6
+
+
+class NoSkillFound(VskillError):
+    """A repository holds no skill, or not the one that was asked for; nothing was submitted."""
+
+    code = "no_skill_found"
+
+
+class DiscoveryExpired(VskillError):
+    """The list of skills that was chosen from is too old or was not made here; nothing was submitted."""
+
+    code = "discovery_expired"
+
+
+@dataclass(frozen=True)
+class DiscoveredSkill:
+    """A skill in a repository, and what is wrong with it; equal files have an equal ``source_digest`` (hex)."""
+
+    path: str
+    name: str
+    description: str
+    problems: tuple[str, ...]
+    source_digest: str
+
+
+@dataclass(frozen=True)
+class Discovery:
+    """The skills of one commit of one repository; ``ref`` is the branch or tag that it is on (see ``Snapshot``)."""
+
+    repo_url: str
+    commit_sha: str
+    skills: tuple[DiscoveredSkill, ...]
+    ref: str = ""
+
+
+def _source_digest(entries: Sequence[TreeEntry], paths: Sequence[str], folder: str) -> str:
+    """Return the digest of the files below ``folder`` among ``entries``, which are sorted by ``paths``."""
+    # All paths below a folder begin alike, so they lie together; "0" is the character after "/".
+    first, end = (bisect_left(paths, f"{folder}/"), bisect_left(paths, f"{folder}0")) if folder else (0, len(paths))
+    start = len(folder) + 1 if folder else 0
+    digest = hashlib.sha256()
+    for entry in entries[first:end]:
+        digest.update(f"{entry.mode} {entry.oid} {entry.path[start:]}\0".encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
+
+
+def _discovered(entries: Iterable[TreeEntry], found: Iterable[FoundSkill]) -> tuple[DiscoveredSkill, ...]:
+    ordered = sorted(entries, key=lambda entry: entry.path)
+    paths = [entry.path for entry in ordered]
+    return tuple(
+        DiscoveredSkill(
+            _showable(one.path),
+            one.name,
+            one.description,
+            one.problems,
+            # A skill with problems is never submitted, and one in a very deep folder would take long to digest.
+            "" if one.problems else _source_digest(ordered, paths, one.path),
+        )
+        for one in found
+    )
+
+
+def _within(path: str, folder: str) -> bool:
+    return not folder or path == folder or path.startswith(f"{folder}/")
+
+
+def _showable(path: str) -> str:
+    # A folder with an odd name is listed but never submitted, and its name may not even be valid UTF-8.
+    return path if odd_name(path) is None else visible(path)
+
+
+async def discover(env: WorkerEnv, url: str, *, path: str = "") -> Discovery:
+    """Fetch the trees and the SKILL.md files of the repository at ``url``, and list its skills, broken ones included.
+
+    The address of a page (``/tree/main/skills/x``) lists the skills below that folder, and one that names a skill
+    (``owner/repository@name``) that skill. ``path`` narrows the list down to a folder; what lies beside is then neither
+    fetched nor counted. Raises the errors of ``submissions.source``, and ``NoSkillFound``.
+    """
+    return await discover_repository(env, repository_url(env, url), path=path)
+
+
+async def discover_repository(env: WorkerEnv, repository: RepositoryURL, *, path: str = "") -> Discovery:
+    """List the skills of a repository whose address has been normalised, or those in its folder ``path``."""
+    wanted = folder_of(path)
+    async with scratch_folder() as scratch:
+        snapshot = await fetch(env, repository, scratch, wanted=skill_files_below(wanted))
+        place, folder = snapshot.place, wanted or snapshot.place.path
+        if not _within(folder, place.path):
+            raise NoSkillFound(
+                f"The folder {visible(folder)!r} is not in {visible(place.path)!r}, which the address names. "
+                "Nothing was submitted. Submit the address of the repository, or that of one folder."
+            )
+        found = [one for one in await find_skills(snapshot) if place.skill in ("", one.name)]
+        if not found:
+            where = f"the folder {visible(folder)!r}" if folder else "that repository"
+            if place.skill:
+                raise NoSkillFound(f"No skill in {where} is called {place.skill!r}. Nothing was submitted.")
+            raise NoSkillFound(
+                f"There is no skill in {where}: no folder holds a SKILL.md. Nothing was submitted. "
+                "A skill is a folder with a SKILL.md that starts with its name and description."
+            )
+        skills = await asyncio.to_thread(_discovered, snapshot.entries, found)
+        return Discovery(repository.url, snapshot.commit_sha, skills, snapshot.ref)
+
+
+def folder_of(path: str) -> str:
+    """Return the folder that a person names by its path or by that of the SKILL.md in it; '' for the root."""
+    return path.strip("/").removesuffix("/SKILL.md").removesuffix("SKILL.md").strip("/")
+
+
+def _salt(env: WorkerEnv) -> str:
+    return f"{_TOKEN_SALT}.{env.name}"
+
+
+def sign_discovery(env: WorkerEnv, discovery: Discovery) -> str:
+    """Return a signed text that carries a discovery through a form: no second fetch is needed, and none can be
+    forged."""
+    skills = [
+        [one.path, one.name, one.description[:300], list(one.problems), one.source_digest] for one in discovery.skills
+    ]
+    return signing.dumps(
+        [discovery.repo_url, discovery.commit_sha, skills, discovery.ref], salt=_salt(env), compress=True
+    )
+
+
+def read_discovery(env: WorkerEnv, token: str) -> Discovery:
+    """Return the discovery that ``sign_discovery`` signed; raise ``DiscoveryExpired`` for any other text."""
+    try:
+        repo_url, commit_sha, skills, ref = signing.loads(token, salt=_salt(env), max_age=TOKEN_HOURS * 3600)
+    # ValueError: signed by an earlier release, which had no ref.
+    except (signing.BadSignature, ValueError) as error:
+        raise DiscoveryExpired(
+            f"This list of skills is older than {TOKEN_HOURS} hours or was not made here. Nothing was submitted; "
+            "enter the address again."
+        ) from error
+    return Discovery(
+        repo_url, commit_sha, tuple(DiscoveredSkill(p, n, d, tuple(q), s) for p, n, d, q, s in skills), ref
+    )
+
+
+def select(discovery: Discovery, *, path: str = "", name: str = "") -> Discovery:
+    """Return the discovery reduced to one skill, by ``path`` or else by ``name``; raise ``NoSkillFound`` where it has
+    no such skill."""
+    path = folder_of(path)
+    if not path and not name:
+        return discovery
+    chosen = tuple(one for one in discovery.skills if (one.path == path if path else one.name == name))
+    if not chosen:
+        known = ", ".join(sorted(one.path or one.name for one in discovery.skills)[:20])
+        raise NoSkillFound(f"That repository has no skill {path or name!r}. Nothing was submitted. It has: {known}.")
+    return replace(discovery, skills=chosen)
