@@ -27,7 +27,7 @@ def text(document: str) -> str:
     ("of", "limit"),
     [
         ("a repository", f"{FETCH.pack_bytes // MIB} MiB to download, {FETCH.files:,} files, "),
-        ("a repository", f", {FETCH.tree_bytes // MIB} MiB unpacked, {PACKAGE.skills} skills |"),
+        ("a repository", f", {FETCH.tree_bytes // MIB} MiB unpacked, {PACKAGE.skills:,} skills |"),
         ("a skill", f"| {PACKAGE.files} files, {PACKAGE.total_bytes // MIB} MiB |"),
         ("a code file", f"| {PACKAGE.code_file_bytes // KIB} KiB |"),
         (
