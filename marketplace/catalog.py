@@ -6,20 +6,16 @@ done.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
-from marketplace.errors import (
-    MalformedRecord,
-    PublicationBlocked,
-    PublicationMismatch,
-    SkillNotFound,
-    SlugTaken,
-)
+from marketplace.errors import PublicationBlocked, PublicationMismatch, SkillNotFound, SlugTaken
 from marketplace.models import ALIAS_PREFIX, SKILL_PREFIX, SkillEntry, SkillVersion
-from marketplace.records import SkillRecord
+from marketplace.skills.enumeration import (
+    EnumeratedSkills,
+    SkillStream,
+    enumerate_published_skills,
+    stream_published_skills,
+)
 from marketplace.skills.listing import (
     SORTS,
     SkillFilters,
@@ -45,17 +41,12 @@ from marketplace.skills.publish import (
     prepare_publication,
     publish_skill,
 )
-from marketplace.skills.store import skill_namespace
 from marketplace.skills.visibility import fetchable_versions, is_visible, listed_skills, visible_skills
 from vskill.environments import WorkerEnv
 from vskill.kv.codec import decode
-from vskill.kv.namespace import KVNamespace
-from vskill.kv.outcomes import Outcome, ReadCounts, Status
 from vskill.kv.threads import readers
 
 MAX_ALIAS_DEPTH: Final = 5
-# Reads in flight at once. It bounds memory, however many skills there are.
-READ_WINDOW: Final = 2000
 
 __all__ = [
     "ALIAS_PREFIX",
@@ -69,6 +60,7 @@ __all__ = [
     "SkillFilters",
     "SkillNotFound",
     "SkillPage",
+    "SkillStream",
     "SlugTaken",
     "delete_skill",
     "enumerate_published_skills",
@@ -89,53 +81,10 @@ __all__ = [
     "resolve_slug_sync",
     "restore",
     "restore_version",
+    "stream_published_skills",
     "unyank",
     "yank_version",
 ]
-
-
-@dataclass(frozen=True)
-class EnumeratedSkills:
-    """The published skills, and the outcomes of all reads: ``counts`` covers every entry that is not an alias."""
-
-    skills: tuple[SkillRecord, ...]
-    counts: ReadCounts
-
-
-async def enumerate_published_skills(env: WorkerEnv) -> EnumeratedSkills:
-    """Return every visible skill, read from its own entry and not from an index.
-
-    Aliases are excluded by key before anything is read. All other entries are read concurrently and one by one: an
-    entry that is malformed, unreadable or deleted meanwhile is skipped and counted.
-    """
-    namespace = skill_namespace(env)
-    skills: list[SkillRecord] = []
-    statuses: list[Status] = []
-    waiting: list[str] = []
-    async for key in namespace.list_all(SKILL_PREFIX):
-        if key.startswith(ALIAS_PREFIX):
-            continue
-        waiting.append(key)
-        if len(waiting) == READ_WINDOW:
-            await _read(namespace, waiting, skills, statuses)
-            waiting = []
-    await _read(namespace, waiting, skills, statuses)
-    return EnumeratedSkills(tuple(skills), ReadCounts.of(statuses))
-
-
-async def _read(namespace: KVNamespace, keys: Sequence[str], skills: list[SkillRecord], statuses: list[Status]) -> None:
-    for outcome in await asyncio.gather(*(namespace.get(key) for key in keys)):
-        record = _record_of(outcome)
-        statuses.append(Status.MALFORMED if outcome.found and record is None else outcome.status)
-        if record is not None and is_visible(record):
-            skills.append(record)
-
-
-def _record_of(outcome: Outcome) -> SkillRecord | None:
-    try:
-        return SkillRecord.from_value(outcome.value) if outcome.found else None
-    except MalformedRecord:
-        return None
 
 
 def resolve_slug_sync(env: WorkerEnv, slug: str) -> str | None:

@@ -76,7 +76,8 @@ class SubmissionAdmin(OperationsAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """Return the submissions, each with ``is_stuck``."""
         rows: QuerySet[Any] = super().get_queryset(request)
-        return rows.annotate(is_stuck=ExpressionWrapper(_stuck(), BooleanField()))
+        marked: QuerySet[Any] = rows.annotate(is_stuck=ExpressionWrapper(_stuck(), BooleanField()))
+        return marked
 
     def search_condition(self, term: str) -> Q:
         """Return the condition for the prefix of an id or address, or for the exact name of a skill."""
@@ -85,6 +86,11 @@ class SubmissionAdmin(OperationsAdmin):
         if "/" in term or "." in term:
             return prefix_range("repo_url", term if "://" in term else f"https://{term}")
         return Q(skill_name=term)
+
+    def may_run(self, request: HttpRequest, operation: Operation) -> bool:
+        """Return whether this operator has the permission that ``operation`` needs besides the common one."""
+        user: Any = request.user
+        return not operation.permission or bool(user.has_perm(operation.permission))
 
     def name_of(self, target: SubmissionEntry) -> str:
         """Return the name of a submission's skill, or its id."""

@@ -8,6 +8,7 @@ from typing import Final
 
 from django.db import IntegrityError, transaction
 
+from marketplace.skills.blocklist import BlockKind, add_block
 from submissions import messages
 from submissions.states import ACTIVE_STATES, IllegalTransition, State
 from submissions.store.holds import forget_recoveries
@@ -130,6 +131,29 @@ def reject(env: WorkerEnv, submission_id: str, *, actor: str, reason: str) -> Su
     return _end(env, submission_id, State.REJECTED, actor, reason)
 
 
+def block(env: WorkerEnv, submission_id: str, *, actor: str, reason: str) -> Submission:
+    """Refuse a held submission and put the content that was checked on the block list.
+
+    Neither happens without the other. The same content is refused from then on, wherever it comes from; its source is
+    not blocked, nor is anything else of its owner. ``actor`` and ``reason`` go into both histories. Raises
+    ``NeverScanned`` where no content was checked, and ``IllegalTransition`` where ``submission_id`` is not held.
+    """
+    with transaction.atomic(using=env.database):
+        submission = read_submission(env, submission_id)
+        if submission.state is not State.ON_HOLD:
+            raise IllegalTransition(
+                f"Only a held submission is blocked here; this one is {submission.state}. It was left as it is."
+            )
+        content = submission.text("contentHash")
+        if not content:
+            raise NeverScanned(
+                "It was never checked, so its content is not known. Nothing was changed: refuse it, and put its "
+                "repository or its owner on the block list."
+            )
+        add_block(env, BlockKind.CONTENT, content, actor=actor, reason=reason)
+        return _end(env, submission_id, State.BLOCKED, actor, reason)
+
+
 def dequeue(env: WorkerEnv, submission_id: str, *, actor: str, reason: str) -> Submission:
     """End a submission that waits in the queue, unchecked; ``actor`` and ``reason`` go into its history."""
     return _end(env, submission_id, State.DEQUEUED, actor, reason)
@@ -145,12 +169,16 @@ def _end(env: WorkerEnv, submission_id: str, state: State, actor: str, reason: s
 
 @dataclass(frozen=True)
 class Operation:
-    """An operation as the admin offers it; ``consequence`` is shown before it is confirmed."""
+    """An operation as the admin offers it; ``consequence`` is shown before it is confirmed.
+
+    ``permission`` is what it needs besides the permission to change submissions.
+    """
 
     name: str
     label: str
     consequence: str
     run: Callable[..., Submission]
+    permission: str = ""
 
 
 OPERATIONS: Final = {
@@ -159,6 +187,14 @@ OPERATIONS: Final = {
         Operation("requeue", "Check again", "They are checked again from the start, before other work.", requeue),
         Operation("approve", "Approve", "What was checked is published, if it has not changed.", approve),
         Operation("reject", "Refuse", "They are refused; the submitter sees your reason and may submit again.", reject),
+        Operation(
+            "block",
+            "Refuse and block",
+            "They are refused, and what was checked is put on the block list: the same content is refused wherever it "
+            "comes from. The submitter sees your reason. What is published already stays: quarantine it as well.",
+            block,
+            permission="marketplace.add_blockentry",
+        ),
         Operation("dequeue", "Take out of the queue", "They are not checked; the submitter sees your reason.", dequeue),
     )
 }

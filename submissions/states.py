@@ -146,7 +146,7 @@ STATES: Final[dict[State, StateInfo]] = dict(
             State.BLOCKED,
             Group.BLOCKED,
             "Blocked",
-            "Its source is on the block list of this registry.",
+            "Its source or its content is on the block list of this registry.",
             "",
             "RECEIVED",
         ),

@@ -80,11 +80,16 @@ class OperationsAdmin(ReadOnlyAdmin):
         user: Any = request.user
         return bool(user.has_perm(f"{self.opts.app_label}.{get_permission_codename('change', self.opts)}"))
 
+    def may_run(self, request: HttpRequest, operation: Any) -> bool:
+        """Return whether an operator who may run operations may run this one; unless overridden, any."""
+        return True
+
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
         """Return the operations that ``actions`` names, for operators who may run them."""
         if not self.has_operate_permission(request):
             return {}
-        offered = [self.operations[str(name)] for name in self.actions or ()]
+        named = [self.operations[str(name)] for name in self.actions or ()]
+        offered = [one for one in named if self.may_run(request, one)]
         return {one.name: (self._open(one.name), one.name, one.label) for one in offered}
 
     def get_urls(self) -> list[URLPattern]:
@@ -102,6 +107,8 @@ class OperationsAdmin(ReadOnlyAdmin):
         operation = self.operations.get(name)
         if operation is None:
             raise Http404
+        if not self.may_run(request, operation):
+            raise PermissionDenied
         posted = request.POST.get("ids", "")
         numbers = row_numbers(posted or request.GET.get("ids", ""))[:MOST_ROWS]
         targets = self.targets_of(request, operation, self.get_queryset(request).filter(pk__in=numbers))

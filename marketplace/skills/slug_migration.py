@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from django.db import IntegrityError, transaction
@@ -52,18 +53,20 @@ def migrate_skill_slugs(env: WorkerEnv, *, dry_run: bool = False, actor: str = "
     # Slugs given out so far: a dry run writes none of them, and must report the collisions that a real run would have.
     given: set[str] = set()
     for key in _all_keys(env):
-        _migrate_key(env, key, report, given, dry_run=dry_run, actor=actor)
+        # A skill that was renamed in this run comes again where its new key is still ahead.
+        if key.removeprefix(SKILL_PREFIX) not in given:
+            _migrate_key(env, key, report, given, dry_run=dry_run, actor=actor)
     return report
 
 
-def _all_keys(env: WorkerEnv) -> list[str]:
+def _all_keys(env: WorkerEnv) -> Iterator[str]:
+    """Yield the key of each skill, in bytewise order, read in pages."""
     namespace, cursor = skill_namespace(env), None
-    keys: list[str] = []
     while True:
         page = namespace.list_sync(SKILL_PREFIX, cursor=cursor)
-        keys += (key.name for key in page.keys if not key.name.startswith(ALIAS_PREFIX))
+        yield from (key.name for key in page.keys if not key.name.startswith(ALIAS_PREFIX))
         if page.list_complete:
-            return keys
+            return
         cursor = page.cursor
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
@@ -14,12 +15,16 @@ from marketplace.catalog import (
     get_published_skills_list,
     quarantine_skill,
     rename_skill,
+    stream_published_skills,
 )
 from marketplace.models import SkillEntry
+from marketplace.records import SkillRecord
+from marketplace.skills.enumeration import READ_WINDOW
 from marketplace.skills.store import skill_namespace
 from tests.marketplace.factories import publish_example, write_entries
 from vskill.environments import WorkerEnv
 from vskill.kv.namespace import KVNamespace
+from vskill.kv.outcomes import Outcome
 from vskill.kv.probe import ReadProbe, probe
 from vskill.kv.threads import writers
 
@@ -134,6 +139,55 @@ def test_more_skills_than_one_page_of_keys_are_all_found(env: WorkerEnv, counted
     assert [skill.slug for skill in found.skills] == [f"skill-{number:05}" for number in range(2500)]
     # Memory follows the window and not the number of skills.
     assert counted.max_reads_in_flight == 2000
+
+
+def alive(kind: type) -> int:
+    """Return how many objects of this class are alive."""
+    return sum(type(one) is kind for one in gc.get_objects())
+
+
+def test_a_stream_keeps_a_window_of_skills_and_not_all(env: WorkerEnv) -> None:
+    write_entries(env, 5000)
+
+    async def most_alive() -> tuple[int, int]:
+        records = outcomes = seen = 0
+        stream = stream_published_skills(env)
+        async for _skill in stream:
+            seen += 1
+            if seen % 500 == 1:
+                gc.collect()
+                records, outcomes = max(records, alive(SkillRecord)), max(outcomes, alive(Outcome))
+        assert seen == stream.counts.read == 5000
+        return records, outcomes
+
+    records, outcomes = async_to_sync(most_alive)()
+
+    assert 0 < records < 10
+    # Of the window that is being yielded, and perhaps of the one before it.
+    assert READ_WINDOW <= outcomes <= 2 * READ_WINDOW
+
+
+async def test_what_is_published_and_removed_during_a_stream_leaves_the_others_right(env: WorkerEnv) -> None:
+    await writers.run(write_entries, env, 4500)
+    rows = SkillEntry.objects.filter(namespace=env.name)
+    seen: list[str] = []
+
+    def change() -> None:
+        # Behind, within the window that is being yielded, and ahead.
+        rows.filter(key__in=["skill:skill-00000", "skill:skill-01500", "skill:skill-03000"]).delete()
+        rows.filter(key="skill:skill-04000").update(key="skill:zzz-published-late")
+        rows.filter(key="skill:skill-00001").update(key="skill:aaa-published-too-late")
+
+    stream = stream_published_skills(env)
+    async for skill in stream:
+        seen.append(skill.slug)
+        if len(seen) == 1000:
+            await writers.run(change)
+
+    stay = [f"skill-{number:05}" for number in range(4500) if number not in (3000, 4000)]
+    # The one that was published late still says its old slug; it comes last, as its key does.
+    assert seen == [*stay, "skill-04000"]
+    assert stream.counts.read == 4499
 
 
 def test_a_skill_whose_slug_begins_like_an_alias_is_no_alias(env: WorkerEnv) -> None:

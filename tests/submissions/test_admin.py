@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from asgiref.sync import async_to_sync
 from django.contrib.auth.models import Permission, User
-from django.db import connection
+from django.db import DatabaseError, connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from marketplace.skills.blocklist import BlockKind, is_blocked
 from submissions.models import QueueMessage, SubmissionEntry
+from submissions.operations import OPERATIONS
 from submissions.recovery.sweep import recover_stuck
-from submissions.states import SWEPT_STATES, State
+from submissions.states import STATES, SWEPT_STATES, State
 from submissions.store.queries import history, read_submission
 from tests.submissions.factories import make_submission, make_submissions
 from vskill.environments import WorkerEnv
+from vskill.errors import VskillError
 from vskill.kv.clock import database_now
 
 pytestmark = pytest.mark.django_db
@@ -68,12 +73,17 @@ def test_nothing_happens_without_a_reason(operator: Client, env: WorkerEnv) -> N
         ("requeue", State.ON_HOLD, State.RECEIVED),
         ("reject", State.ON_HOLD, State.REJECTED),
         ("dequeue", State.RECEIVED, State.DEQUEUED),
+        ("requeue", State.BLOCKED, State.RECEIVED),
         # Transitions that the table of states does not have are refused.
         ("approve", State.REJECTED, State.REJECTED),
         ("approve", State.ON_HOLD, State.ON_HOLD),
         ("approve", State.TIER1_SCANNING, State.TIER1_SCANNING),
         ("approve", State.TIER2_SCANNING, State.TIER2_SCANNING),
         ("reject", State.PUBLISHED, State.PUBLISHED),
+        ("block", State.PUBLISHED, State.PUBLISHED),
+        ("block", State.TIER1_SCANNING, State.TIER1_SCANNING),
+        # Nothing was checked, so there is nothing to block.
+        ("block", State.ON_HOLD, State.ON_HOLD),
         ("requeue", State.PUBLISHED, State.PUBLISHED),
     ],
 )
@@ -85,6 +95,64 @@ def test_operations_follow_the_table_of_states(
 
     assert read_submission(env, submission.id).state is after
     assert bool(history(env, submission.id)) is (before is not after)
+
+
+def test_a_held_submission_is_refused_and_its_content_blocked_and_nothing_else(
+    operator: Client, env: WorkerEnv
+) -> None:
+    held = make_submission(env, State.ON_HOLD, contentHash="c" * 64)
+    source = str(held.value["repoUrl"])
+    _operate(operator, "block", held.id, reason="it mails keys away")
+
+    after = read_submission(env, held.id)
+    assert (after.state, after.text("reason")) == (State.BLOCKED, "it mails keys away")
+    [step] = history(env, held.id)
+    assert (step.to_state, step.actor, step.trigger) == ("BLOCKED", "operator", "operator")
+    found = is_blocked(env, "https://elsewhere.example.org/x/y", "c" * 64)
+    assert found is not None
+    assert (found.kind, found.reason, found.actor) == (BlockKind.CONTENT, "it mails keys away", "operator")
+    assert is_blocked(env, source, "d" * 64) is None
+
+
+def test_neither_a_block_nor_a_refusal_happens_alone(env: WorkerEnv, monkeypatch: pytest.MonkeyPatch) -> None:
+    held = make_submission(env, State.ON_HOLD, contentHash="c" * 64)
+
+    def fail(*_args: Any, **_kwargs: Any) -> None:
+        raise DatabaseError("the last write is refused")
+
+    monkeypatch.setattr("submissions.operations._forget_failures", fail)
+    with pytest.raises(DatabaseError):
+        OPERATIONS["block"].run(env, held.id, actor="me", reason="why")
+    assert read_submission(env, held.id) == held
+    assert is_blocked(env, str(held.value["repoUrl"]), "c" * 64) is None
+
+
+def test_who_may_not_block_is_not_offered_it(client: Client, env: WorkerEnv) -> None:
+    held = make_submission(env, State.ON_HOLD, contentHash="c" * 64)
+    user = User.objects.create_user("reviewer", is_staff=True)
+    user.user_permissions.set(Permission.objects.filter(codename__endswith="submissionentry"))
+    client.force_login(user)
+    page = client.get(LIST).content.decode()
+    assert "Refuse and block" not in page
+    assert "Take out of the queue" in page
+    row = SubmissionEntry.objects.get(key=f"sub:{held.id}")
+    operate = reverse("admin:submissions_submissionentry_operate", args=["block"])
+    assert client.post(operate, {"ids": row.pk, "reason": "why"}).status_code == 403
+    assert read_submission(env, held.id) == held
+
+
+def test_every_step_of_an_operator_in_the_table_of_states_has_an_operation(env: WorkerEnv) -> None:
+    taken = set()
+    for state in State:
+        for operation in OPERATIONS.values():
+            made = make_submission(env, state, contentHash="c" * 64)
+            with contextlib.suppress(VskillError):
+                taken.add((state, operation.run(env, made.id, actor="me", reason="why").state))
+    in_table = {(state, following) for state, info in STATES.items() for following in info.by_operator}
+    assert in_table <= taken
+    allowed = {(state, following) for state, info in STATES.items() for following in info.following}
+    # What is on its way and is checked again stays what it is, with a new message.
+    assert taken - in_table <= allowed | {(state, state) for state in State}
 
 
 def test_one_refusal_does_not_stop_the_others(operator: Client, env: WorkerEnv) -> None:

@@ -126,6 +126,17 @@ def test_a_dry_run_reports_the_same_and_writes_nothing(env: WorkerEnv) -> None:
 
 
 @pytest.mark.django_db
+def test_a_skill_that_moves_to_a_later_page_is_migrated_and_not_counted_again(env: WorkerEnv) -> None:
+    write_entries(env, 1001)
+    last = SkillEntry.objects.filter(key="skill:skill-01000")
+    skill_namespace(env).put_sync("skill:skill-01000", {**json.loads(last.get().value), "repoUrl": "https://a.b/c/d"})
+    last.update(key="skill:Zebra")
+    report = migrate_skill_slugs(env)
+    assert [(one.old, one.new) for one in report.migrated] == [("Zebra", "skill-01000")]
+    assert (report.skipped, report.collisions, report.conflicts, report.unreadable) == (1000, [], [], [])
+
+
+@pytest.mark.django_db
 def test_a_malformed_entry_is_reported_and_left(env: WorkerEnv) -> None:
     skill_namespace(env).put_sync("skill:Broken", {"no": "skill"})
 
