@@ -15,7 +15,9 @@ from marketplace.models import SkillVersion
 # The engine name under which our own checks of the format are stored. They read no code.
 PRE_SCAN: Final = "structure"
 UNSCANNED: Final = "unscanned"
+NO_ENGINE: Final = "no_engine"
 NOT_SCANNED: Final = "Not scanned: its owner is trusted here."
+ENGINELESS: Final = "Not scanned: this registry runs no engine."
 NO_VERDICT: Final = "Not scanned: no verdict is recorded for it."
 APPROVED: Final = "Published in spite of what the checks found: read the findings first."
 INCOMPLETE: Final = "Published although a check that was due could not finish."
@@ -49,6 +51,8 @@ def warning(verdict: str) -> str:
         return INCOMPLETE
     if verdict == UNSCANNED:
         return NOT_SCANNED
+    if verdict == NO_ENGINE:
+        return ENGINELESS
     return {Judgement.PASSED: "", Judgement.SUSPICIOUS: APPROVED, Judgement.UNSCANNED: NO_VERDICT}[judge(verdict)]
 
 
@@ -60,9 +64,9 @@ def was_scanned(engines: Iterable[Mapping[str, Any]]) -> bool:
 def verdict_of(version: SkillVersion) -> str:
     """Return the verdict of a version.
 
-    Earlier releases stored ``clear`` or ``notes`` for a trusted owner's version that was checked for its format alone;
-    those are ``unscanned``.
+    Earlier releases stored ``clear`` or ``notes`` for a version that was checked for its format alone. Migration 0004
+    gave those of trusted owners the verdict ``unscanned``; what was stored since is from a policy without engines.
     """
     verdict, engines = version.verdict, version.engines
     only_format = bool(engines) and all(engine.get("name") == PRE_SCAN for engine in engines)
-    return UNSCANNED if verdict in _PASSED and only_format else verdict
+    return NO_ENGINE if verdict in _PASSED and only_format else verdict

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
-from marketplace.judgement import UNSCANNED
+from marketplace.judgement import NO_ENGINE, UNSCANNED
 
 
 @dataclass(frozen=True)
@@ -72,10 +72,17 @@ NOTES_WITHOUT_FINDINGS: Final = Words(
     "info",
     "note",
 )
-# Only a trusted owner's skill is published without a scan, and only where the policy says so.
+# A skill is published without a scan only where the policy says so: for trusted owners, or for all.
 NOT_SCANNED: Final = Words(
     "Not scanned: its owner is trusted here",
     "Only its format was checked: no engine has read it, because its owner is trusted here. Read it before you install"
+    " it.",
+    "question",
+    "hold",
+)
+ENGINELESS: Final = Words(
+    "Not scanned: this registry runs no engine",
+    "Only its format was checked: no engine has read it, because this registry runs none. Read it before you install"
     " it.",
     "question",
     "hold",
@@ -128,9 +135,8 @@ CAPABILITIES: Final[dict[str, Words]] = {
 
 def verdict_words(verdict: str | None) -> Words:
     """Return the words for a verdict; an absent or unknown one is shown as not recorded, never as good."""
-    if (verdict or "").lower() == UNSCANNED:
-        return NOT_SCANNED
-    return VERDICTS.get((verdict or "").lower(), NO_VERDICT)
+    unscanned = {UNSCANNED: NOT_SCANNED, NO_ENGINE: ENGINELESS}.get((verdict or "").lower())
+    return unscanned or VERDICTS.get((verdict or "").lower(), NO_VERDICT)
 
 
 def published_words(verdict: str | None) -> Words:

@@ -43,6 +43,7 @@ _STATE_OF_VERDICT: Final = {
     Verdict.INCONCLUSIVE: State.ON_HOLD,
     Verdict.NOTES: State.AUTO_APPROVED,
     Verdict.CLEAR: State.AUTO_APPROVED,
+    Verdict.NO_ENGINE: State.AUTO_APPROVED,
     Verdict.UNSCANNED: State.VENDOR_APPROVED,
 }
 _NOT_SCANNED: Final = "Not scanned: its owner is trusted here. Only its format was checked."

@@ -8,13 +8,17 @@ import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from submissions.verification import structure
 from submissions.verification.engines.base import EngineResult, EngineStatus
 from submissions.verification.findings import Finding, FindingKind, Severity, strongest_first
 
 # Part of the key of a decision. Raise it with every change of the rules below.
-_RULES = "2"
+_RULES = "3"
+
+
+NO_ENGINE: Final = "Not scanned: this registry runs no engine. Only its format was checked."
 
 
 class Verdict(StrEnum):
@@ -23,7 +27,7 @@ class Verdict(StrEnum):
     ``format``: its author must change something. ``refused``: its content is known to be bad. ``held_high``, ``held``
     and ``inconclusive`` (not scanned completely): a person must review it. ``notes`` and ``clear``: it may be
     published. ``unscanned``: it may be published, but no engine has read it, because the policy of the environment
-    spares the skills of trusted owners.
+    spares the skills of trusted owners. ``no_engine``: likewise, because the policy names no engine at all.
     """
 
     FORMAT = "format"
@@ -34,6 +38,7 @@ class Verdict(StrEnum):
     CLEAR = "clear"
     INCONCLUSIVE = "inconclusive"
     UNSCANNED = "unscanned"
+    NO_ENGINE = "no_engine"
 
 
 @dataclass(frozen=True)
@@ -126,7 +131,10 @@ def _weigh(
         return Verdict.HELD, "Held: a person must look at it.", holding + unfinished
     if unfinished:
         return Verdict.INCONCLUSIVE, "Not scanned completely, so nothing can be said about it.", unfinished
-    return _publishable(structure_findings, results, capabilities)
+    verdict, summary, reasons = _publishable(structure_findings, results, capabilities)
+    if not policy.engines and not results:
+        return Verdict.NO_ENGINE, NO_ENGINE, reasons
+    return verdict, summary, reasons
 
 
 def _unfinished(results: Sequence[EngineResult], policy: VerdictPolicy) -> list[str]:

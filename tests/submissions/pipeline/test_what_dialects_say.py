@@ -33,6 +33,7 @@ SAMPLES: dict[str, dict[str, bytes | str]] = {
 }
 PASSED = ("clear", "notes")
 NOT_SCANNED = "Not scanned: its owner is trusted here"
+NO_ENGINE = "Not scanned: this registry runs no engine"
 
 
 def publish(env: WorkerEnv, folder: Path, verdict: str) -> SkillVersion:
@@ -122,11 +123,11 @@ def test_pages_say_of_each_verdict_what_it_is(client: Client, env: WorkerEnv, tm
         assert words in shown
 
 
-def says_not_scanned(client: Client) -> None:
+def says_not_scanned(client: Client, words: str) -> None:
     """Assert that pages, list, API and dialects say that the skill was not scanned, and none says it was."""
     for address in ("/skills", "/skills?view=table", "/skills/one", "/skills/one/scan", "/"):
         shown = client.get(address).content.decode().split("<main", 1)[1]
-        assert NOT_SCANNED in shown, address
+        assert words in shown, address
         assert "No known pattern" not in shown, address
     assert "Nothing that the checks recognised" not in client.get("/skills/one").content.decode()
     detail = body(client, "/api/v1/skills/one")
@@ -135,16 +136,16 @@ def says_not_scanned(client: Client) -> None:
     assert body(client, "/api/v1/skills/one/moderation")["moderation"] is None
     item = body(client, "/api/v1/skills")["items"][0]
     for shape in (detail["skill"], item, body(client, "/api/v1/skills/search?q=one")["results"][0]):
-        assert shape["summary"].startswith(NOT_SCANNED)
+        assert shape["summary"].startswith(words)
         assert (shape["trustTier"], shape["certTier"]) == ("T1", "")
-    assert NOT_SCANNED in detail["latestVersion"]["changelog"]
+    assert words in detail["latestVersion"]["changelog"]
     version = body(client, f"/api/v1/skills/one/versions/{detail['latestVersion']['version']}")["version"]
     assert version["security"]["status"] == "unscanned"
     verified = body(client, "/api/v1/skills/one/verify")
     assert (verified["ok"], verified["decision"]) == (False, "fail")
-    assert verified["reasons"] == [f"{NOT_SCANNED}."]
+    assert verified["reasons"] == [f"{words}."]
     (entry,) = body(client, "/skills/one/.well-known/agent-skills/index.json")["skills"]
-    assert entry["description"].startswith(NOT_SCANNED)
+    assert entry["description"].startswith(words)
 
 
 def test_what_was_not_scanned_says_so_everywhere(client: Client, tmp_path: Path) -> None:
@@ -152,4 +153,28 @@ def test_what_was_not_scanned_says_so_everywhere(client: Client, tmp_path: Path)
     with override_settings(VSKILL_ENVIRONMENTS={"default": {"hosts": ["testserver"], "policy": policy}}):
         env = get_environment("default")
         async_to_sync(worked_off)(env, async_to_sync(submitted_one)(env, repository(tmp_path, SAMPLES["clear"])))
-        says_not_scanned(client)
+        says_not_scanned(client, NOT_SCANNED)
+
+
+@pytest.mark.parametrize("sample", ["clear", "notes"])
+def test_what_no_engine_was_to_read_says_so_everywhere_and_names_no_trust(
+    client: Client, tmp_path: Path, sample: str
+) -> None:
+    policy = {"source_file_roots": ["/"], "tier1_engines": []}
+    with override_settings(VSKILL_ENVIRONMENTS={"default": {"hosts": ["testserver"], "policy": policy}}):
+        env = get_environment("default")
+        made = async_to_sync(worked_off)(env, async_to_sync(submitted_one)(env, repository(tmp_path, SAMPLES[sample])))
+        assert (made.state, made.text("verdict")) == (State.PUBLISHED, "no_engine")
+        says_not_scanned(client, NO_ENGINE)
+        for address in (f"/submissions/{made.id}", "/skills/one/scan"):
+            shown = client.get(address).content.decode()
+            assert NO_ENGINE in shown
+            assert "trusted" not in shown.split("<main", 1)[1]
+        assert body(client, f"/api/v1/submissions/{made.id}")["decision"]["summary"].startswith(f"{NO_ENGINE}.")
+
+
+def test_an_engine_of_the_second_tier_alone_counts_as_a_scan(client: Client, tmp_path: Path) -> None:
+    policy = {"source_file_roots": ["/"], "tier1_engines": [], "tier2_engines": ["skilltotal"]}
+    with override_settings(VSKILL_ENVIRONMENTS={"default": {"hosts": ["testserver"], "policy": policy}}):
+        publish(get_environment("default"), tmp_path, "clear")
+        assert NO_ENGINE not in client.get("/skills/one").content.decode()
