@@ -21,6 +21,7 @@ from vskill.environments import WorkerEnv
 from vskill.errors import VskillError
 from vskill.kv.errors import EntryUnavailable
 from vskill.kv.threads import readers
+from vskill.rate_limits.kinds import Form, Kind, rated
 from vskill.worker_context import require_worker_env
 
 logger = logging.getLogger(__name__)
@@ -47,6 +48,7 @@ def _not_allowed(request: HttpRequest, methods: str) -> JsonResponse:
 
 
 # csrf_exempt: the API reads no cookie, so a browser cannot be made to submit in somebody's name.
+@rated(Kind.SUBMISSIONS, Form.JSON)
 @csrf_exempt
 async def submissions(request: HttpRequest) -> JsonResponse:
     """List the newest submissions, or submit a repository."""
@@ -158,6 +160,7 @@ def _accepted(env: WorkerEnv, answer: Accepted) -> dict[str, Any]:
     return item
 
 
+@rated(Kind.READS, Form.JSON)
 @csrf_exempt
 async def submission(request: HttpRequest, submission_id: str) -> JsonResponse:
     """Return one submission with its steps."""

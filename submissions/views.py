@@ -32,11 +32,13 @@ from vskill.errors import VskillError
 from vskill.kv.threads import readers
 from vskill.processes.heartbeat import living
 from vskill.processes.machine_faults import MachineFault
+from vskill.rate_limits.kinds import Kind, rated
 from vskill.worker_context import require_worker_env
 
 MAX_PICKED = 200
 
 
+@rated(Kind.SUBMISSIONS)
 @require_http_methods(["GET", "HEAD", "POST"])
 async def submit(request: HttpRequest) -> HttpResponse:
     """Ask for the address of a repository, list its skills, and submit those that are picked."""

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 
+from django.conf import settings
 from django.core.asgi import get_asgi_application
 
 from vskill.unprepared_database import exit_unprepared
 from vskill.web.request_limits import LimitBodies
+from vskill.web.trusted_proxies import Proxies, TrustProxies
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "vskill.settings")
 
-application = LimitBodies(get_asgi_application())
+application = TrustProxies(
+    LimitBodies(get_asgi_application()), Proxies(settings.TRUSTED_PROXIES, settings.PROXY_HEADER)
+)
 
 exit_unprepared()

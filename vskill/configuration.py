@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import environ
 
+from vskill.client_kinds import NETWORKS, RATE
 from vskill.variable_kinds import (
     HOSTS,
     SWITCH,
@@ -159,6 +160,38 @@ VARIABLES: Final[tuple[Variable, ...]] = (
             "fetches of a process that run at once, from one host at most all but one; the others wait",
         ),
         Variable("VSKILL_SCAN_PROCESSES", integer(minimum=1), 2, "scans of a consumer that run at once", matters=True),
+    ),
+    *grouped(
+        "What one client may do",
+        Variable(
+            "VSKILL_TRUSTED_PROXIES",
+            NETWORKS,
+            ["127.0.0.0/8", "::1", "unix"],
+            "addresses and networks of proxies, separated by commas, whose word is taken for the address of a client; "
+            "`unix` is whoever connects over a unix socket, and `none` trusts nobody",
+            example="127.0.0.0/8,::1,unix,10.0.0.5",
+            matters=True,
+        ),
+        Variable(
+            "VSKILL_PROXY_HEADER",
+            choice("X-FORWARDED-FOR", "FORWARDED"),
+            "X-FORWARDED-FOR",
+            "the header in which those proxies write that address; the other one is not read",
+        ),
+        Variable("VSKILL_LIMIT_SUBMISSIONS", RATE, "120/minute", "submissions by form and API; `off` for no limit"),
+        Variable(
+            "VSKILL_LIMIT_READS",
+            RATE,
+            "3000/minute",
+            "searches, lists, pages and whatever else is read; `off` for no limit",
+        ),
+        Variable("VSKILL_LIMIT_DOWNLOADS", RATE, "2000/minute", "archives and single files; `off` for no limit"),
+        Variable(
+            "VSKILL_LIMIT_LOGINS",
+            RATE,
+            "30/minute",
+            "attempts to log in to the admin; `off` for no limit, but failures slow down further ones in any case",
+        ),
     ),
     *grouped(
         "Reading and writing entries",

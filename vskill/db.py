@@ -8,7 +8,7 @@ from django.db.models import Model
 
 from vskill.worker_context import get_worker_env
 
-ROUTED_APPS: Final = frozenset({"kv", "marketplace", "submissions"})
+ROUTED_APPS: Final = frozenset({"kv", "rate_limits", "marketplace", "submissions"})
 
 
 class WorkerEnvRouter:

@@ -66,10 +66,22 @@ CSRF_TRUSTED_ORIGINS = sorted(
     {str(options["public_url"]).rstrip("/") for options in VSKILL_ENVIRONMENTS.values() if options.get("public_url")}
 )
 
+# --- clients -------------------------------------------------------------------------------------------------------
+TRUSTED_PROXIES: list[str] = _value["VSKILL_TRUSTED_PROXIES"]
+PROXY_HEADER: str = _value["VSKILL_PROXY_HEADER"]
+# By kind of request; an empty text is no limit.
+RATE_LIMITS: dict[str, str] = {
+    "submissions": _value["VSKILL_LIMIT_SUBMISSIONS"],
+    "reads": _value["VSKILL_LIMIT_READS"],
+    "downloads": _value["VSKILL_LIMIT_DOWNLOADS"],
+    "logins": _value["VSKILL_LIMIT_LOGINS"],
+}
+
 # --- Django --------------------------------------------------------------------------------------------------------
 INSTALLED_APPS = [
     "vskill.apps.VskillConfig",
     "vskill.kv.apps.KVConfig",
+    "vskill.rate_limits.apps.RateLimitsConfig",
     "marketplace.apps.MarketplaceConfig",
     "submissions.apps.SubmissionsConfig",
     "django.contrib.admin",
@@ -86,6 +98,7 @@ MIDDLEWARE = [
     "servestatic.middleware.ServeStaticMiddleware",
     "vskill.web.middleware.DatabaseUnavailableMiddleware",
     "vskill.web.middleware.WorkerEnvMiddleware",
+    "vskill.web.limited_clients.limit_clients",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "vskill.web.slashes.redirect_without_slash",
     "django.middleware.common.CommonMiddleware",

@@ -6,6 +6,7 @@ from django.contrib import admin
 from django.urls import include, path
 
 from vskill.views import healthz, not_found, server_error
+from vskill.web.logins import login
 
 admin.site.site_header = "vskill"
 admin.site.site_title = "vskill"
@@ -13,6 +14,7 @@ admin.site.index_title = "Operations"
 
 urlpatterns = [
     path("healthz", healthz, name="healthz"),
+    path("admin/login/", login),
     path("admin/", admin.site.urls),
     path("", include("submissions.urls")),
     path("", include("marketplace.urls")),

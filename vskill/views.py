@@ -11,6 +11,7 @@ from django.views import defaults
 from django.views.decorators.http import require_safe
 
 from vskill.processes.heartbeat import health
+from vskill.rate_limits.kinds import rated
 from vskill.web.middleware import unavailable
 from vskill.web.request_limits import JSON_API
 from vskill.worker_context import require_worker_env
@@ -18,6 +19,7 @@ from vskill.worker_context import require_worker_env
 ROLES = ("consumer", "scheduler")
 
 
+@rated(None)
 @require_safe
 async def healthz(request: HttpRequest) -> JsonResponse:
     """Answer 200 while web, database, consumer and scheduler are alive, else 503 with the names of the dead ones.

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 
+from django.conf import settings
 from django.core.wsgi import get_wsgi_application
 
 from vskill.unprepared_database import exit_unprepared
+from vskill.web.trusted_proxies import Proxies, trust_proxies_of_wsgi
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "vskill.settings")
 
-application = get_wsgi_application()
+application = trust_proxies_of_wsgi(get_wsgi_application(), Proxies(settings.TRUSTED_PROXIES, settings.PROXY_HEADER))
 
 exit_unprepared()

@@ -18,6 +18,7 @@ from marketplace.models import SkillVersion
 from marketplace.skills.downloads import count_download_sync
 from vskill.environments import WorkerEnv
 from vskill.kv.threads import writers
+from vskill.rate_limits.kinds import Kind
 
 logger = logging.getLogger(__name__)
 
@@ -27,7 +28,7 @@ _MOVING: Final = "no-cache"
 _TYPES: Final = {"zip": "application/zip", "tar.gz": "application/gzip"}
 
 
-@api_view(*SAFE)
+@api_view(*SAFE, kind=Kind.DOWNLOADS)
 def download(call: ApiCall) -> HttpResponseBase:
     """Answer clawhub's ``/api/v1/download?slug=&version=`` with a zip archive."""
     skill = visible_skill(call.env, parameter(call, "slug"), owner=parameter(call, "ownerHandle"))
@@ -35,7 +36,7 @@ def download(call: ApiCall) -> HttpResponseBase:
     return archive_response(call, version, "zip", exact=bool(parameter(call, "version")))
 
 
-@api_view(*SAFE)
+@api_view(*SAFE, kind=Kind.DOWNLOADS)
 def archive(call: ApiCall) -> HttpResponseBase:
     """Answer ``/skills/{slug}/download/{version}.zip`` and ``.tar.gz``; the version may be ``latest``."""
     skill = visible_skill(call.env, call.path_parameters["slug"])
@@ -44,7 +45,7 @@ def archive(call: ApiCall) -> HttpResponseBase:
     return archive_response(call, version, kind, exact=number != "latest")
 
 
-@api_view(*SAFE)
+@api_view(*SAFE, kind=Kind.DOWNLOADS)
 def file(call: ApiCall) -> HttpResponseBase:
     """Answer ``/api/v1/skills/{slug}/file?path=&version=`` with one file, as a type that no browser runs."""
     skill = named_skill(call)

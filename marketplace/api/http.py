@@ -15,6 +15,7 @@ from django.views.decorators.csrf import csrf_exempt
 from marketplace.errors import InvalidListing, MarketplaceError
 from vskill.environments import WorkerEnv
 from vskill.kv.threads import readers
+from vskill.rate_limits.kinds import Form, Kind, rated
 from vskill.worker_context import require_worker_env
 
 SAFE: Final = ("GET", "HEAD")
@@ -81,14 +82,17 @@ def with_etag(call: ApiCall, answer: HttpResponseBase, digest: str) -> HttpRespo
     return unchanged
 
 
-def api_view(*methods: str) -> Callable[[DatabaseView], Callable[..., Any]]:
+def api_view(*methods: str, kind: Kind = Kind.READS) -> Callable[[DatabaseView], Callable[..., Any]]:
     """Return a decorator that turns a ``DatabaseView`` into an asynchronous Django view for these HTTP methods.
+
+    ``kind`` is which limit of a client its requests count against.
 
     Other methods are answered with 405, an ``ApiError`` with its status and text, an ``InvalidListing`` with 400. The
     API uses no cookies, so there is nothing that cross-site requests could abuse and no CSRF token.
     """
 
     def decorate(view: DatabaseView) -> Callable[..., Any]:
+        @rated(kind, Form.TEXT)
         @csrf_exempt
         @wraps(view)
         async def answer(request: HttpRequest, **arguments: str) -> HttpResponseBase:

@@ -94,6 +94,8 @@ class Command(BaseCommand):
     def _commands(self, host: str, port: int) -> dict[str, list[str]]:
         web = [sys.executable, "-m", "uvicorn", "vskill.asgi:application", "--host", host, "--port", str(port)]
         web += ["--lifespan", "off", "--no-server-header", "--log-level", "warning", "--timeout-graceful-shutdown", "5"]
+        # vskill finds out the addresses of clients itself; see VSKILL_TRUSTED_PROXIES.
+        web += ["--no-proxy-headers"]
         return {"web": web, "consumer": _manage("consume"), "scheduler": _manage("schedule")}
 
     def _first_admin(self, group: ProcessGroup) -> str | None:

@@ -1,0 +1,3 @@
+"""Tests of the limits of clients."""
+
+from __future__ import annotations

@@ -1,0 +1,70 @@
+"""What is limited: each view says what kind of request it answers, and in what form its clients read errors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final, TypeVar
+
+from django.http import HttpRequest
+from django.urls import Resolver404, resolve
+
+_ATTRIBUTE: Final = "rated"
+_SAFE: Final = ("GET", "HEAD", "OPTIONS")
+
+View = TypeVar("View", bound=Callable[..., Any])
+
+
+class Kind(StrEnum):
+    """A kind of request that has a limit of its own."""
+
+    SUBMISSIONS = "submissions"
+    READS = "reads"
+    DOWNLOADS = "downloads"
+    LOGINS = "logins"
+
+
+class Form(StrEnum):
+    """The form of an error: a page for people, plain text for clients that print it, JSON for programs."""
+
+    PAGE = "page"
+    TEXT = "text"
+    JSON = "json"
+
+
+@dataclass(frozen=True)
+class Rated:
+    """What a view said of itself; ``kind`` is ``None`` where its requests are not counted."""
+
+    kind: Kind | None
+    form: Form
+
+
+# A page, and an address that leads nowhere.
+DEFAULT: Final = Rated(Kind.READS, Form.PAGE)
+_OF_THE_API: Final = Rated(Kind.READS, Form.TEXT)
+
+
+def rated(kind: Kind | None, form: Form = Form.PAGE) -> Callable[[View], View]:
+    """Return a decorator by which a view says what ``kind`` its requests are, and the ``form`` of its errors.
+
+    Submissions and logins are what is sent; looking at the form for them is a read. ``None`` counts nothing.
+    """
+
+    def mark(view: View) -> View:
+        setattr(view, _ATTRIBUTE, Rated(kind, form))
+        return view
+
+    return mark
+
+
+def rating_of(request: HttpRequest) -> Rated:
+    """Return what kind of request this is, and in what form it is answered."""
+    try:
+        found: Rated = getattr(resolve(request.path_info).func, _ATTRIBUTE, DEFAULT)
+    except Resolver404:
+        return _OF_THE_API if request.path_info.startswith("/api/") else DEFAULT
+    if found.kind in (Kind.SUBMISSIONS, Kind.LOGINS) and request.method in _SAFE:
+        return Rated(Kind.READS, found.form)
+    return found
