@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -24,6 +25,20 @@ def check_names(app_configs: Sequence[Any] | None, **_kwargs: Any) -> list[Check
             id="vskill.W001",
         )
         for name, nearest in misspelt().items()
+    ]
+
+
+@register(Tags.compatibility)
+def check_proxies(app_configs: Sequence[Any] | None, **_kwargs: Any) -> list[CheckMessage]:
+    """Warn where uvicorn is told to believe everybody, so that any client could name itself."""
+    if "*" not in os.environ.get("FORWARDED_ALLOW_IPS", ""):
+        return []
+    return [
+        CheckWarning(
+            "FORWARDED_ALLOW_IPS lets uvicorn believe anybody's X-Forwarded-For, unless it has --no-proxy-headers.",
+            hint="Unset it, and name your proxies in VSKILL_TRUSTED_PROXIES.",
+            id="vskill.W002",
+        )
     ]
 
 

@@ -166,7 +166,7 @@ VARIABLES: Final[tuple[Variable, ...]] = (
         Variable(
             "VSKILL_TRUSTED_PROXIES",
             NETWORKS,
-            ["127.0.0.0/8", "::1", "unix"],
+            ["127.0.0.0/8", "::1/128", "unix"],
             "addresses and networks of proxies, separated by commas, whose word is taken for the address of a client; "
             "`unix` is whoever connects over a unix socket, and `none` trusts nobody",
             example="127.0.0.0/8,::1,unix,10.0.0.5",

@@ -11,7 +11,7 @@ from django.core.management import call_command
 from django.core.management.base import SystemCheckError
 from django.test import override_settings
 
-from vskill.checks import check_environments, check_pool
+from vskill.checks import check_environments, check_pool, check_proxies
 
 
 def ids(messages: list[checks.CheckMessage]) -> list[str | None]:
@@ -32,6 +32,12 @@ def test_both_checks_run_at_start_up() -> None:
         call_command("check")
     with override_settings(VSKILL_ENVIRONMENTS={"a b": {}}), pytest.raises(SystemCheckError, match=r"vskill\.E001"):
         call_command("check")
+
+
+def test_a_server_that_believes_everybody_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert check_proxies(None) == []
+    monkeypatch.setenv("FORWARDED_ALLOW_IPS", "*")
+    assert ids(check_proxies(None)) == ["vskill.W002"]
 
 
 def test_an_environment_that_cannot_be_built_is_an_error() -> None:

@@ -36,6 +36,27 @@ def test_a_time_has_a_unit_or_is_in_seconds(text: str, seconds: float) -> None:
     assert value("VSKILL_STUCK_THRESHOLD", text) == seconds
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "found"),
+    [
+        ("VSKILL_LIMIT_READS", "60/minute", "60/minute"),
+        ("VSKILL_LIMIT_READS", "OFF", ""),
+        ("VSKILL_TRUSTED_PROXIES", "10.0.0.5, 2001:db8::/32,UNIX", ["10.0.0.5/32", "2001:db8::/32", "unix"]),
+        ("VSKILL_TRUSTED_PROXIES", "none", []),
+        ("VSKILL_PROXY_HEADER", "Forwarded", "FORWARDED"),
+    ],
+)
+def test_what_clients_may_do_is_a_rate_and_proxies_are_networks(name: str, text: str, found: object) -> None:
+    assert value(name, text) == found
+
+
+@pytest.mark.parametrize("name", ["VSKILL_LIMIT_READS", "VSKILL_TRUSTED_PROXIES"])
+def test_what_is_written_is_read_as_the_same(name: str) -> None:
+    kind, default = DECLARED[name].kind, DECLARED[name].default
+    for shown in (default, kind.read("off" if kind.name == "rate" else "none")):
+        assert kind.read(kind.write(shown)) == shown
+
+
 @pytest.mark.parametrize("text", ["abc", "1e3", "5 minutes", "-5", "5m5", "inf", "nan", "0x10", "٣"])
 def test_what_is_no_time_is_refused_with_what_would_be_one(text: str) -> None:
     told = fault("VSKILL_STUCK_THRESHOLD", text)
@@ -71,6 +92,37 @@ def test_what_is_no_time_is_refused_with_what_would_be_one(text: str) -> None:
         ),
         ("VSKILL_ENVIRONMENTS", "{}", "{} names nothing; leave the variable out for the default"),
         ("VSKILL_ENVIRONMENTS", '{"a": 1}', "the value of 'a' is not a JSON object"),
+        *(
+            (
+                "VSKILL_LIMIT_READS",
+                text,
+                f"{text!r} is not a number in a second, minute, hour or day; 60/minute, or off",
+            )
+            for text in (
+                "60",
+                "0/minute",
+                "-1/minute",
+                "60/fortnight",
+                "60 / minute",
+                "1/second;5/minute",
+                "no",
+                "٣/day",
+            )
+        ),
+        (
+            "VSKILL_TRUSTED_PROXIES",
+            "127.0.0.1,10.0.0.5/24",
+            "'10.0.0.5/24' is not an address or a network; write the network as 10.0.0.0/24",
+        ),
+        *(
+            (
+                "VSKILL_TRUSTED_PROXIES",
+                text,
+                f"{text.strip()!r} is not an address or a network; 127.0.0.1, 10.0.0.0/8, ::1, unix or none",
+            )
+            for text in ("*", "proxy.example.org", "10.0.0.1:80")
+        ),
+        ("VSKILL_PROXY_HEADER", "X-Real-IP", "'X-Real-IP' is none of X-FORWARDED-FOR, FORWARDED"),
         ("VSKILL_QUEUE_BACKOFF", "10,soon", "'soon' is not a number of seconds; 90, 90s or 2m"),
         (
             "DATABASE_URL",
