@@ -62,8 +62,10 @@ def rated(kind: Kind | None, form: Form = Form.PAGE) -> Callable[[View], View]:
 def rating_of(request: HttpRequest) -> Rated:
     """Return what kind of request this is, and in what form it is answered."""
     try:
-        found: Rated = getattr(resolve(request.path_info).func, _ATTRIBUTE, DEFAULT)
+        found: Rated | None = getattr(resolve(request.path_info).func, _ATTRIBUTE, None)
     except Resolver404:
+        found = None
+    if found is None:
         return _OF_THE_API if request.path_info.startswith("/api/") else DEFAULT
     if found.kind in (Kind.SUBMISSIONS, Kind.LOGINS) and request.method in _SAFE:
         return Rated(Kind.READS, found.form)

@@ -55,6 +55,9 @@ def refusal(form: Form, message: str, seconds: int) -> HttpResponse:
         response["Access-Control-Allow-Origin"] = "*"
     response["Retry-After"] = str(seconds)
     response["Cache-Control"] = "no-store"
+    response["Content-Length"] = str(len(response.content))
+    # Django would log each refusal, and so let a flood fill the log; who was refused is logged once in a while.
+    response._has_been_logged = True  # type: ignore[attr-defined]  # the mark of django.utils.log
     return response
 
 
