@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import inspect
 import signal
+from collections.abc import Generator
 
 import pytest
 from asgiref.sync import async_to_sync
 from hypothesis import settings
 
+from tests import thread_connections
 from vskill.environments import WorkerEnv, get_environment
 from vskill.kv.threads import readers, writers
 
@@ -18,9 +20,13 @@ settings.load_profile("any machine")
 
 
 def pytest_configure() -> None:
-    """Let Ctrl-C reach what tests start: a shell that runs the tests in its background hands it down as ignored."""
+    """Let Ctrl-C reach what tests start, and watch the connections of threads.
+
+    A shell that runs the tests in its background hands Ctrl-C down as ignored.
+    """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    thread_connections.watch()
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -33,14 +39,18 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     return True
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_teardown() -> None:
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_teardown() -> Generator[None, None, None]:
     """Wait for what a test left to the database threads, such as a download to count, before its tables are emptied.
 
-    On PostgreSQL emptying takes the locks of all tables at once, and met the one who counted in a deadlock.
+    On PostgreSQL emptying takes the locks of all tables at once, and met the one who counted in a deadlock. A test
+    fails that leaves a connection of another thread open.
     """
     readers.close()
     writers.close()
+    threads = thread_connections.left_open()
+    yield
+    assert not threads, f"these threads left a connection to the database open: {threads}"
 
 
 @pytest.fixture

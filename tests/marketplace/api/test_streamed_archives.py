@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import pytest
+from asgiref.sync import sync_to_async
 from django.core.handlers.asgi import ASGIHandler
 from django.test import AsyncClient, Client
 
@@ -47,14 +48,14 @@ def test_a_streamed_archive_is_whole_and_has_its_length(client: Client, env: Wor
 
 
 async def test_a_streamed_archive_is_whole_for_asynchronous_servers(async_client: AsyncClient, env: WorkerEnv) -> None:
-    version = await asyncio.to_thread(publish_large, env)
+    version = await sync_to_async(publish_large)(env)
     answer: Any = await async_client.get(ADDRESS)
     parts = [part async for part in answer.streaming_content]
     assert hashlib.sha256(b"".join(parts)).hexdigest() == version.zip_sha256
 
 
 async def test_readers_that_never_read_cost_a_chunk_each(env: WorkerEnv) -> None:
-    await asyncio.to_thread(publish_large, env)
+    await sync_to_async(publish_large)(env)
     handler = ASGIHandler()
     started = asyncio.Semaphore(0)
     clients: list[asyncio.Queue[Mapping[str, Any]]] = []
