@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 import socket
 import sqlite3
 import subprocess
@@ -18,6 +17,8 @@ from typing import Any, Final
 
 import psycopg
 from django.conf import settings
+
+from tests.process_groups import Started, started_group
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 # Short leases, so that the work of a killed consumer is redelivered within seconds, and a high limit of crashes.
@@ -69,22 +70,8 @@ class Instance:
     def started(self, *arguments: str) -> Iterator[Started]:
         """Start a command in its own process group, as a terminal does, and kill the group at the end."""
         log = self.data_dir / f"{arguments[0]}-{uuid.uuid4().hex[:6]}.log"
-        with log.open("wb") as out:
-            process = subprocess.Popen(
-                [sys.executable, "manage.py", *arguments],
-                cwd=ROOT,
-                env=self.environment(),
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-        try:
-            yield Started(process, log)
-        finally:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+        with started_group([sys.executable, "manage.py", *arguments], ROOT, self.environment(), log) as started:
+            yield started
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         """Return the rows of a query, over a new connection."""
@@ -120,38 +107,6 @@ class Instance:
                 if alive and mark in told:
                     found[int(folder.name)] = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
         return found
-
-
-@dataclass
-class Started:
-    """A running process and its log file."""
-
-    process: subprocess.Popen[bytes]
-    log: Path
-
-    def said(self) -> str:
-        """Return its output so far."""
-        return self.log.read_text(errors="replace")
-
-    def until(self, is_so: Callable[[], bool]) -> None:
-        """Wait until the condition is true; fail with the output if the process ends before that."""
-        while not is_so():
-            # Waits for the process, so that its end is noticed at once.
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                code = self.process.wait(0.01)
-                assert is_so(), f"it ended with {code} too early:\n{self.said()}"
-
-    def signal(self, number: signal.Signals) -> None:
-        """Send a signal to the process alone."""
-        self.process.send_signal(number)
-
-    def interrupt(self) -> None:
-        """Press Ctrl-C: a terminal sends it to the whole group in the foreground."""
-        os.killpg(self.process.pid, signal.SIGINT)
-
-    def ends(self) -> int:
-        """Wait for the end and return the exit code."""
-        return self.process.wait()
 
 
 def until(is_so: Callable[[], bool]) -> None:

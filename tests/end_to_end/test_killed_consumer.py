@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.end_to_end.journey import WHOLE_WAY
-from tests.end_to_end.processes import QUICK_QUEUE, Instance, Started, instance, until
+from tests.end_to_end.processes import QUICK_QUEUE, Instance, instance, until
 from tests.git_factory import make_repository, skill_md
+from tests.process_groups import Started
 
 SKILLS = [f"skill-{number:02}" for number in range(12)]
 SCANNING = "TIER1_SCANNING"

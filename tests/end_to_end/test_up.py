@@ -14,9 +14,10 @@ from urllib.parse import urlencode
 
 import pytest
 
-from tests.end_to_end.processes import Instance, Started, free_port, instance, until
+from tests.end_to_end.processes import Instance, free_port, instance, until
 from tests.end_to_end.test_demo import GOOD
 from tests.end_to_end.web import address, answer, body, until_healthy
+from tests.process_groups import Started
 
 # The states in which the skills of the demo end.
 ENDS = {"PUBLISHED", "ON_HOLD", "TIER1_FAILED"}

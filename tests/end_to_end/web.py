@@ -8,7 +8,8 @@ import urllib.request
 from http.client import HTTPException
 from typing import Any
 
-from tests.end_to_end.processes import Instance, Started
+from tests.end_to_end.processes import Instance
+from tests.process_groups import Started
 
 
 def address(installation: Instance, path: str) -> str:

@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.error import HTTPError
 
-from tests.first_hour.bare import Bare, Failed, Running
+from tests.first_hour.bare import Bare, Failed
+from tests.process_groups import Started
 
 # Skills of the demo that are published, and one submission of our own.
 DEMO: Final = {
@@ -72,8 +73,8 @@ class Hour:
         self._make_repository()
         with self._bare.make_run(self._port) as first:
             with self._step("make run comes up"):
-                self._until(first, lambda: "Ctrl-C ends it" in first.said)
-            said = re.sub(r"\x1b\[[0-9;]*m", "", first.said)
+                self._until(first, lambda: "Ctrl-C ends it" in first.said())
+            said = re.sub(r"\x1b\[[0-9;]*m", "", first.said())
             expect(f"runs at http://127.0.0.1:{self._port}\n" in said, said)
             expect(re.search(r"user admin   password \S{12,}", said), said)
             expect(self._get("/healthz")[0] == 200, "it is not healthy")
@@ -92,17 +93,17 @@ class Hour:
                 self._back_up()
             with self._step("Ctrl-C ends it"):
                 first.interrupt()
-                first.wait()
-            expect("nothing that was accepted is lost" in first.said, first.said)
-            expect("Traceback" not in first.said, first.said)
+                first.ends(60)
+            expect("nothing that was accepted is lost" in first.said(), first.said())
+            expect("Traceback" not in first.said(), first.said())
         expect(self._bare.processes() == [], f"still there: {self._bare.processes()}")
         with self._bare.make_run(self._port) as second:
             with self._step("make run comes up again"):
-                self._until(second, lambda: "Ctrl-C ends it" in second.said)
-            expect("shown once" not in second.said, second.said)
+                self._until(second, lambda: "Ctrl-C ends it" in second.said())
+            expect("shown once" not in second.said(), second.said())
             expect(self._published() == DEMO | {OWN}, "something is not there any more")
             second.interrupt()
-            second.wait()
+            second.ends(60)
         expect(self._bare.processes() == [], f"still there: {self._bare.processes()}")
 
     def _make_repository(self) -> None:
@@ -116,9 +117,9 @@ class Hour:
 
     def _a_second_one(self) -> None:
         with self._bare.make_run(free_port()) as other:
-            expect(other.wait() != 0, "it started")
-            expect(f"already runs on {self._bare.checkout / 'data'}: process " in other.said, other.said)
-            expect(f"http://127.0.0.1:{self._port}." in other.said, other.said)
+            expect(other.ends(60) != 0, "it started")
+            expect(f"already runs on {self._bare.checkout / 'data'}: process " in other.said(), other.said())
+            expect(f"http://127.0.0.1:{self._port}." in other.said(), other.said())
 
     def _look_around(self) -> None:
         settings = json.loads(self._bare.manage("settings", "--json"))["settings"]
@@ -150,9 +151,9 @@ class Hour:
         document: dict[str, Any] = json.loads(text) if status == 200 else {"items": []}
         return {item["displayName"] for item in document["items"]}
 
-    def _until(self, running: Running, is_so: Callable[[], bool]) -> None:
+    def _until(self, running: Started, is_so: Callable[[], bool]) -> None:
         while not is_so():
-            expect(running.ended() is None, f"it has ended:\n{running.said}")
+            expect(running.ended() is None, f"it has ended:\n{running.said()}")
             time.sleep(0.1)
 
 

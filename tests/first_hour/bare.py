@@ -5,14 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Final
+
+from tests.process_groups import Started, started_group
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 # What is left of a Debian beside git, make and Python: the Makefile calls these.
@@ -108,26 +108,11 @@ class Bare:
         """Run a management command, as the README writes it."""
         return self.run(str(self.checkout / ".venv" / "bin" / "python"), "manage.py", *arguments, **variables)
 
-    @contextmanager
-    def make_run(self, port: int) -> Iterator[Running]:
+    def make_run(self, port: int) -> AbstractContextManager[Started]:
         """Run ``make run`` as a terminal does; its whole group is killed at the end, if it is still there."""
         log = self.home / f"run-{time.monotonic_ns()}.log"
-        with log.open("wb") as out:
-            process = subprocess.Popen(
-                [str(self._bin / "make"), "run", f"PORT={port}"],
-                cwd=self.checkout,
-                env=self.environment,
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-        try:
-            yield Running(process, log)
-        finally:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+        command = [str(self._bin / "make"), "run", f"PORT={port}"]
+        return started_group(command, self.checkout, self.environment, log)
 
     def processes(self) -> list[str]:
         """Return the command line of each process that runs from the copy."""
@@ -138,28 +123,3 @@ class Bare:
                 if (folder / "cwd").readlink().is_relative_to(self.checkout):
                     found.append((folder / "cmdline").read_bytes().replace(b"\0", b" ").decode())
         return found
-
-
-class Running:
-    """``make run`` on its way, and what it has said."""
-
-    def __init__(self, process: subprocess.Popen[bytes], log: Path) -> None:
-        self._process = process
-        self._log = log
-
-    @property
-    def said(self) -> str:
-        """Return its output so far."""
-        return self._log.read_text(errors="replace")
-
-    def ended(self) -> int | None:
-        """Return its exit code, or ``None`` while it runs."""
-        return self._process.poll()
-
-    def interrupt(self) -> None:
-        """Press Ctrl-C, which a terminal sends to the whole group."""
-        os.killpg(self._process.pid, signal.SIGINT)
-
-    def wait(self) -> int:
-        """Wait for the end and return the exit code."""
-        return self._process.wait(60)

@@ -17,7 +17,8 @@ def seldom_collected() -> Iterator[None]:
 
     For commands only. A chunk of 500 documents makes some 4,000 objects that live until they are yielded and never
     form a cycle. With Python's default thresholds the collector examines them five times a chunk, and the whole process
-    every few chunks, which took up to half of the time of a long read.
+    every few chunks. To read 50,000 submissions takes a quarter less of processor time without that (0.76 of it, the
+    median of nine turns each, Python 3.11).
 
     The web process keeps Python's thresholds: each request leaves cycles that can hold the body of its response.
     """

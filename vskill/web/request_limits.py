@@ -29,7 +29,7 @@ _ANSWERS: Final = {
 class LimitBodies:
     """ASGI middleware that answers 413 to a body of more than ``limit`` bytes, whether or not its length is announced.
 
-    A body that has not arrived completely after ``seconds`` is answered with 408.
+    A body that has not arrived completely after ``seconds`` is answered with 408. Websockets are refused.
     """
 
     def __init__(
@@ -41,6 +41,12 @@ class LimitBodies:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on to the application, with no more of its body than the limit."""
+        if scope["type"] == "websocket":
+            # Servers hand these on where a library for them happens to be installed. Closed before it is accepted, it
+            # is answered with 403; Django would raise an error.
+            await receive()
+            await send({"type": "websocket.close"})
+            return
         if scope["type"] != "http":
             await self._application(scope, receive, send)
             return

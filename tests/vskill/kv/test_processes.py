@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -40,26 +41,30 @@ def test_eight_processes_that_count_to_fifty_count_to_four_hundred(env: WorkerEn
         "VSKILL_DATA_DIR": str(tmp_path),
     }
     command = [sys.executable, "-m", "tests.vskill.kv.increment", "counter", "50"]
-    writers = [
-        subprocess.Popen(
-            command,
-            cwd=ROOT,
-            env=environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for _ in range(8)
-    ]
-    for writer in writers:
-        assert writer.stdout is not None
-        assert writer.stdin is not None
-        assert writer.stdout.readline() == "ready\n"
-    for writer in writers:
-        assert writer.stdin is not None
-        writer.stdin.write("\n")
-        writer.stdin.flush()
-    endings = [(writer.communicate(timeout=120)[1], writer.returncode) for writer in writers]
+    with contextlib.ExitStack() as stack:
+        # Whatever happens, each is waited for: it would keep its session in the database of the tests.
+        writers = [
+            stack.enter_context(
+                subprocess.Popen(
+                    command,
+                    cwd=ROOT,
+                    env=environment,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    text=True,
+                )
+            )
+            for _ in range(8)
+        ]
+        for writer in writers:
+            assert writer.stdout is not None
+            assert writer.stdin is not None
+            assert writer.stdout.readline() == "ready\n"
+        for writer in writers:
+            assert writer.stdin is not None
+            writer.stdin.write("\n")
+            writer.stdin.flush()
+        endings = [(writer.communicate()[1], writer.returncode) for writer in writers]
     assert endings == [("", 0)] * 8
     assert namespace.get_sync("counter") == Outcome("counter", Status.VALUE, 400, 401)

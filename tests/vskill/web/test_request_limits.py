@@ -149,3 +149,9 @@ async def test_a_refusal_of_the_api_of_submissions_is_json() -> None:
     await LimitBodies(reads_all, limit=100)(large, client.receive, client.send)
 
     assert (client.status, json.loads(client.answer[1]["body"])["error"]) == (413, "too_large")
+
+
+async def test_a_websocket_is_refused_before_it_opens() -> None:
+    client = Client([b""])
+    await LimitBodies(get_asgi_application())(scope(kind="websocket"), client.receive, client.send)
+    assert client.answer == [{"type": "websocket.close"}]
