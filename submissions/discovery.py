@@ -13,7 +13,7 @@ from django.core import signing
 from submissions.source.fetching import fetch, repository_url, scratch_folder
 from submissions.source.tree_entries import TreeEntry, odd_name
 from submissions.source.urls import RepositoryURL
-from submissions.verification.packages import FoundSkill, find_skills, skill_files_below
+from submissions.verification.found_skills import FoundSkill, find_skills, skill_files_below
 from vskill.environments import WorkerEnv
 from vskill.errors import VskillError
 from vskill.hidden_characters import visible

@@ -59,7 +59,12 @@ def _in_brackets(character: str) -> str:
 
 def has_hidden(text: str) -> bool:
     """Return whether ``text`` has a hidden character."""
-    return any(_is_hidden(text, place) for place in range(len(text)))
+    return first_hidden(text) != ""
+
+
+def first_hidden(text: str) -> str:
+    """Return the first hidden character of ``text``, or '' where it has none."""
+    return next((one for place, one in enumerate(text) if _is_hidden(text, place)), "")
 
 
 def escape_hidden(text: str, escape: Callable[[str], str], *, keep: str = "") -> str:

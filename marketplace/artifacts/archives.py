@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from marketplace.errors import ArchiveError
+from vskill.hidden_characters import has_hidden
 
 # The earliest time that a zip can hold.
 _ZIP_TIME: Final = (1980, 1, 1, 0, 0, 0)
@@ -46,11 +47,11 @@ class Archive:
 
 
 def check_path(path: str) -> str:
-    """Return ``path``; raise ``ArchiveError`` for one that leaves the folder, is ambiguous or not printable."""
+    """Return ``path``; raise ``ArchiveError`` for one that leaves the folder, is ambiguous or has hidden characters."""
     parts = path.split("/")
     if not path or any(part in ("", ".", "..") for part in parts) or "\\" in path:
         raise ArchiveError(f"{path!r} is not a path inside the skill. Rename the file.")
-    if any(ord(character) < 0x20 or ord(character) == 0x7F for character in path) or not path.isprintable():
+    if has_hidden(path):
         raise ArchiveError(f"{path!r} has characters that cannot be shown. Rename the file.")
     return path
 

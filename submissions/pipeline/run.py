@@ -129,6 +129,7 @@ class Run:
             [package.content_hash] if known_bad else [],
             content_hash=package.content_hash,
             capabilities=package.capabilities,
+            inert=package.inert,
         )
         # A file that was left unread stays unread: only a failure is worth another attempt.
         unfinished = [one for one in results if one.status in (EngineStatus.FAILED, EngineStatus.TIMED_OUT)]

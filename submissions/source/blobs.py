@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from submissions.source.errors import FetchFailed, RepositoryTooLarge, UnsafeTree
 from submissions.source.git import Snapshot
-from submissions.source.tree_entries import TreeEntry, below, collisions, odd_name
+from submissions.source.tree_entries import TreeEntry, collisions, odd_name
 
 # Bounds of one `cat-file` call, whose whole output is held in memory.
 _BATCH_BYTES = 4 * 1024 * 1024
@@ -89,36 +89,36 @@ def _batches(entries: Iterable[TreeEntry]) -> Iterator[tuple[list[TreeEntry], in
         yield batch, size
 
 
-async def write_tree(
+async def write_files(
     snapshot: Snapshot,
-    prefix: str,
+    files: Mapping[str, TreeEntry],
     destination: Path,
     *,
     max_files: int = _DEFAULT_FILES,
     max_bytes: int = _DEFAULT_BYTES,
-) -> tuple[TreeEntry, ...]:
-    """Write the files of ``snapshot`` below the folder ``prefix`` ('' for all) into the empty folder ``destination``.
+) -> None:
+    """Write files into the empty folder ``destination``: each path of ``files`` gets the bytes of its entry.
 
-    Files get the mode 0644 or 0755 and their bytes as committed. Returns the entries written, sorted by the bytes of
-    their paths, which are relative to ``prefix``. Before anything is read, raises UnsafeTree for links, submodules and
-    names that are not portable, and RepositoryTooLarge beyond ``max_files`` files or ``max_bytes`` bytes in total.
+    Files get the mode 0644 or 0755 and their bytes as committed. Before anything is read, raises UnsafeTree for links,
+    submodules and names that cannot be files everywhere, and RepositoryTooLarge beyond ``max_files`` files or
+    ``max_bytes`` bytes in total.
     """
-    entries = tuple(sorted(below(snapshot.entries, prefix), key=lambda entry: entry.path.encode("utf-8", "replace")))
-    for entry in entries:
-        problem = odd_name(entry.path) if entry.is_regular else "it is a link or a submodule, not a file"
+    for path, entry in files.items():
+        problem = odd_name(path) if entry.is_regular else "it is a link or a submodule, not a file"
         if problem is not None:
-            raise UnsafeTree(f"{entry.path!a} cannot be written: {problem}.")
-    if collisions(entries):
+            raise UnsafeTree(f"{path!a} cannot be written: {problem}.")
+    if collisions(files):
         raise UnsafeTree("Two files have names that differ by case only, so neither was written.")
-    if len(entries) > max_files or sum(entry.size or 0 for entry in entries) > max_bytes:
+    if len(files) > max_files or sum(entry.size or 0 for entry in files.values()) > max_bytes:
         raise RepositoryTooLarge(
             f"The folder has more than {max_files:,} files or {max_bytes // 1024:,} KiB, so it was not written."
         )
-    async for entry, content in read_blobs(snapshot, entries):
-        path = destination / entry.path
-        path.parent.mkdir(parents=True, exist_ok=True)
+    # The same entry can be written to several paths: a link is replaced by its file.
+    names = iter(files)
+    async for entry, content in read_blobs(snapshot, files.values()):
+        target = destination / next(names)
+        target.parent.mkdir(parents=True, exist_ok=True)
         # "x" fails on anything that exists, so a link is never written through.
-        with path.open("xb") as file:
+        with target.open("xb") as file:
             file.write(content)
-        path.chmod(0o755 if entry.executable else 0o644)
-    return entries
+        target.chmod(0o755 if entry.executable else 0o644)

@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from vskill.hidden_characters import has_hidden
+from vskill.hidden_characters import first_hidden
 
 MODE_FILE = "100644"
 MODE_FILE_GROUP_WRITABLE = "100664"
@@ -48,6 +48,11 @@ class TreeEntry:
         return self.mode in REGULAR_MODES
 
     @property
+    def is_link(self) -> bool:
+        """Tell whether this is a symbolic link; its content is the path that it leads to."""
+        return self.mode == MODE_LINK
+
+    @property
     def executable(self) -> bool:
         """Tell whether the file has the executable bit."""
         return self.mode == MODE_EXECUTABLE
@@ -80,8 +85,20 @@ def odd_name(path: str) -> str | None:
         problem = _odd_segment(segment)
         if problem is not None:
             return problem
+    return None
+
+
+def unusual_name(path: str) -> str | None:
+    """Return what is unusual about a name that ``odd_name`` has nothing against, or None.
+
+    Such a file is carried: clients install it, and only people who look for it are misled.
+    """
+    space = next((one for one in path if one.isspace() and one != " "), None)
+    if space is not None:
+        name = unicodedata.name(space, "a blank").lower()
+        return f"a space in it is no plain one but U+{ord(space):04X}, {name}"
     if unicodedata.normalize("NFC", path) != path:
-        return "the name is not in Unicode normal form C, so that two spellings of it can exist"
+        return "it is not in Unicode normal form C, so that another spelling of it looks the same"
     return None
 
 
@@ -103,12 +120,11 @@ def _odd_segment(segment: str) -> str | None:
         return "the path climbs out of its folder"
     if segment.lower() in {".git", "git~1"}:
         return "the name belongs to git itself"
-    # Covers unusual spaces as well, such as the no-break space.
-    if not segment.isprintable() or has_hidden(segment):
-        return "the name has control or invisible characters"
+    if hidden := first_hidden(segment):
+        return f"the name has control or invisible characters, such as U+{ord(hidden):04X}"
     if not _FORBIDDEN_CHARACTERS.isdisjoint(segment):
         return "the name has a character that is not allowed on every system"
-    if segment.endswith((".", " ")) or segment.startswith(" "):
+    if segment.endswith(".") or segment.strip() != segment:
         return "the name begins with a space, or ends with a space or a dot"
     # Windows ignores spaces before the extension.
     if segment.split(".")[0].rstrip(" ").lower() in _WINDOWS_DEVICES:
@@ -116,8 +132,8 @@ def _odd_segment(segment: str) -> str | None:
     return None
 
 
-def collisions(entries: Iterable[TreeEntry]) -> tuple[tuple[str, str], ...]:
-    """Return the pairs of paths that some file system would treat as the same name.
+def collisions(paths: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    """Return the pairs of ``paths`` that some file system would treat as the same name.
 
     Compares files and their folders, ignoring case and Unicode normal form. A path that is listed twice, or is both a
     file and a folder, collides with itself.
@@ -125,17 +141,17 @@ def collisions(entries: Iterable[TreeEntry]) -> tuple[tuple[str, str], ...]:
     files: dict[str, str] = {}
     folders: dict[str, str] = {}
     pairs: set[tuple[str, str]] = set()
-    for entry in sorted(entries, key=lambda entry: entry.path):
-        segments = entry.path.split("/")
+    for path in sorted(paths):
+        segments = path.split("/")
         for depth in range(1, len(segments)):
             folder = "/".join(segments[:depth])
             first = folders.setdefault(_folded(folder), folder)
             if first != folder:
                 pairs.add((first, folder))
-        key = _folded(entry.path)
+        key = _folded(path)
         if key in files:
-            pairs.add((files[key], entry.path))
-        files.setdefault(key, entry.path)
+            pairs.add((files[key], path))
+        files.setdefault(key, path)
     pairs.update((folders[key], files[key]) for key in files.keys() & folders.keys())
     return tuple(sorted(pairs))
 

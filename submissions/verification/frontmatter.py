@@ -1,16 +1,23 @@
-"""Read the frontmatter of a SKILL.md: a small, strict subset of YAML in which every scalar is a string."""
+"""Read the frontmatter of a SKILL.md: a small, strict subset of YAML in which every scalar is a string.
+
+What is no YAML at all is read a second time as Claude Code reads it (see ``lenient_yaml``), with a note.
+"""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import cast
+from typing import TypeGuard, cast
 
 import yaml
 
-from submissions.verification.findings import Finding, FindingKind, Severity
+from submissions.verification.findings import Finding
+from submissions.verification.format_findings import lint, problem
+from submissions.verification.lenient_yaml import quote_values
+from submissions.verification.skill_text import FrontmatterError, decode_skill_md
 
-MAX_DEPTH = 6
+# The metadata that OpenClaw documents is seven deep.
+MAX_DEPTH = 16
 MAX_NODES = 1000
 # Checked before PyYAML runs, whose time grows with the square of the nesting of brackets on a line.
 MAX_BRACKET_DEPTH = 100
@@ -19,49 +26,30 @@ Value = str | list["Value"] | dict[str, "Value"]
 
 _FENCE = re.compile(r"---[ \t]*")
 _PLAIN_TAGS = frozenset({f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "bool", "null", "seq", "map")})
-_UTF8_BOM = b"\xef\xbb\xbf"
-_BOMS = (
-    (b"\xff\xfe\x00\x00", "UTF-32"),
-    (b"\x00\x00\xfe\xff", "UTF-32"),
-    (b"\xff\xfe", "UTF-16"),
-    (b"\xfe\xff", "UTF-16"),
+_NULLS = frozenset({"", "~", "null", "Null", "NULL"})
+# What YAML 1.2 reads as a number or a truth value when it is not quoted.
+_NOT_TEXT = re.compile(
+    r"[-+]?(\d[\d_]*(\.\d*)?|\.\d+)([eE][-+]?\d+)?|0x[0-9a-fA-F]+|0o[0-7]+|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)"
+    r"|true|True|TRUE|false|False|FALSE"
 )
 
 
-class FrontmatterError(Exception):
-    """Raised inside this package for the first problem that stops the reader; ``finding`` describes it."""
-
-    def __init__(self, finding: Finding) -> None:
-        """Keep the finding."""
-        super().__init__(finding.title)
-        self.finding = finding
+class _NotYaml(FrontmatterError):
+    """Raised for text that is no YAML, as opposed to YAML that is not wanted here."""
 
 
 @dataclass(frozen=True)
 class SkillDocument:
-    """A SKILL.md: ``text`` without byte-order mark and with LF line ends, and the map of its frontmatter."""
+    """A SKILL.md: ``text`` without byte-order mark and with LF line ends, and the map of its frontmatter.
+
+    ``untyped`` are the fields whose value is a number or a truth value for other readers, because it is not quoted.
+    ``findings`` say how it had to be read.
+    """
 
     text: str
     fields: dict[str, Value]
-
-
-def problem(rule: str, title: str, *, file: str, line: int | None = None, excerpt: str = "", advice: str) -> Finding:
-    """Return a finding about the format of SKILL.md, which stops a package.
-
-    ``rule`` is the rule's id without its prefix ``format.``. ``title``, ``excerpt`` and ``advice`` are shown to the
-    author. ``file`` and ``line`` (from 1, None for the whole file) are its place.
-    """
-    return Finding(
-        rule_id=f"format.{rule}",
-        severity=Severity.MEDIUM,
-        kind=FindingKind.FORMAT,
-        title=title,
-        file=file,
-        line=line,
-        excerpt=excerpt,
-        why="Agents and registries could not read this skill, or would read it in different ways.",
-        advice=advice,
-    )
+    untyped: frozenset[str] = frozenset()
+    findings: tuple[Finding, ...] = ()
 
 
 def read_skill_md(data: bytes, *, file: str, max_bytes: int) -> SkillDocument:
@@ -70,45 +58,7 @@ def read_skill_md(data: bytes, *, file: str, max_bytes: int) -> SkillDocument:
     ``file`` is the path that findings show. ``max_bytes`` bounds the frontmatter alone. Raises FrontmatterError for
     the first thing that cannot be read.
     """
-    return _parse(_decode(data, file=file), file=file, max_bytes=max_bytes)
-
-
-def _decode(data: bytes, *, file: str) -> str:
-    if not data.strip():
-        raise FrontmatterError(
-            problem("empty", "SKILL.md is empty", file=file, advice="Write a frontmatter and instructions into it.")
-        )
-    start = len(_UTF8_BOM) if data.startswith(_UTF8_BOM) else 0
-    data = data[start:]
-    encoding = next((name for mark, name in _BOMS if data.startswith(mark)), None)
-    if encoding is not None:
-        raise FrontmatterError(
-            problem("encoding", f"SKILL.md is {encoding}, not UTF-8", file=file, advice="Save the file as UTF-8.")
-        )
-    if b"\0" in data:
-        offset = data.index(b"\0")
-        raise FrontmatterError(
-            problem(
-                "binary",
-                f"SKILL.md is not a text file: a zero byte at offset {start + offset}",
-                file=file,
-                line=data.count(b"\n", 0, offset) + 1,
-                advice="SKILL.md must be plain UTF-8 text; put binary files beside it.",
-            )
-        )
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise FrontmatterError(
-            problem(
-                "encoding",
-                f"SKILL.md is not UTF-8: byte 0x{data[error.start]:02x} at offset {start + error.start}",
-                file=file,
-                line=data.count(b"\n", 0, error.start) + 1,
-                advice="Save the file as UTF-8.",
-            )
-        ) from None
-    return text.replace("\r\n", "\n").replace("\r", "\n")
+    return _parse(decode_skill_md(data, file=file), file=file, max_bytes=max_bytes)
 
 
 def _parse(text: str, *, file: str, max_bytes: int) -> SkillDocument:
@@ -156,7 +106,28 @@ def _parse(text: str, *, file: str, max_bytes: int) -> SkillDocument:
                 advice="Move text from the frontmatter into the body.",
             )
         )
-    return SkillDocument(text, _Reader(source, file).read())
+    reader = _Reader(source, file)
+    findings: tuple[Finding, ...] = ()
+    try:
+        fields = reader.read()
+    except _NotYaml as error:
+        lenient = _Reader(quote_values(source), file)
+        try:
+            reader, fields, findings = lenient, lenient.read(), (_lenient_note(error.finding),)
+        except FrontmatterError:
+            raise error from None
+    return SkillDocument(text, fields, frozenset(reader.untyped), findings)
+
+
+def _lenient_note(finding: Finding) -> Finding:
+    return lint(
+        "lenient-yaml",
+        f"{finding.title}. It was read as Claude Code does, with such values taken as text",
+        finding.file,
+        "Put the value into quotes: `npx skills` and `agentskills` leave this skill out as it is.",
+        line=finding.line,
+        excerpt=finding.excerpt,
+    )
 
 
 def _bracket_depth(source: str) -> int:
@@ -177,6 +148,7 @@ class _Reader:
         self._source = source.split("\n")
         self._file = file
         self._nodes = 0
+        self.untyped: set[str] = set()
         self._events = yaml.parse(source + "\n", Loader=yaml.SafeLoader)
 
     def read(self) -> dict[str, Value]:
@@ -214,7 +186,7 @@ class _Reader:
         if tag not in {None, "!"} and tag not in _PLAIN_TAGS:
             raise self._error("yaml-tag", "The frontmatter uses YAML tags", event)
         if isinstance(event, yaml.ScalarEvent):
-            return str(event.value)
+            return "" if _is_plain(event) and event.value in _NULLS else str(event.value)
         if isinstance(event, yaml.SequenceStartEvent):
             items: list[Value] = []
             for item in self._events:
@@ -234,7 +206,10 @@ class _Reader:
                 raise self._error("yaml-key", "The frontmatter has a key that is not plain text", event)
             if key in mapping:
                 raise self._error("duplicate-key", f"The frontmatter has the key {key[:64]!r} twice", event)
-            mapping[key] = self._value(cast("yaml.NodeEvent", next(self._events)), depth + 1)
+            value = cast("yaml.NodeEvent", next(self._events))
+            if depth == 1 and _is_plain(value) and _NOT_TEXT.fullmatch(str(value.value)):
+                self.untyped.add(key)
+            mapping[key] = self._value(value, depth + 1)
         return mapping
 
     def _error(self, rule: str, title: str, event: yaml.Event) -> FrontmatterError:
@@ -254,7 +229,7 @@ class _Reader:
         mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
         line = mark.line if mark is not None else None
         reason = str(getattr(error, "problem", None) or getattr(error, "reason", None) or "unreadable")
-        return FrontmatterError(
+        return _NotYaml(
             problem(
                 "yaml",
                 f"The frontmatter is not valid YAML: {reason}",
@@ -267,3 +242,8 @@ class _Reader:
 
     def _line(self, number: int) -> str:
         return self._source[number] if number < len(self._source) else ""
+
+
+def _is_plain(event: yaml.NodeEvent) -> TypeGuard[yaml.ScalarEvent]:
+    """Return whether a value is written without quotes, so that YAML decides what it is."""
+    return isinstance(event, yaml.ScalarEvent) and event.style is None and bool(event.implicit[0])

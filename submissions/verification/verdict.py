@@ -15,9 +15,7 @@ from submissions.verification.engines.base import EngineResult, EngineStatus
 from submissions.verification.findings import Finding, FindingKind, Severity, strongest_first
 
 # Part of the key of a decision. Raise it with every change of the rules below.
-_RULES = "3"
-
-
+_RULES = "4"
 NO_ENGINE: Final = "Not scanned: this registry runs no engine. Only its format was checked."
 
 
@@ -82,18 +80,20 @@ def decide(
     *,
     content_hash: str = "",
     capabilities: Collection[str] = (),
+    inert: Collection[str] = (),
 ) -> Decision:
     """Decide what happens to a package.
 
     ``structure_findings`` are those of the pre-scan, ``results`` those of the engines that ran, in any order;
     ``policy`` says what they lead to. ``known_bad_hashes`` are content hashes that are refused: no static engine
     refuses by itself, it only holds the package for a person. ``content_hash`` is '' for a package with format
-    problems. ``capabilities`` are those that the pre-scan found.
+    problems. ``capabilities`` are those that the pre-scan found. ``inert`` are the files that hold data alone, which
+    no engine need have read.
     """
     results = sorted(results, key=lambda result: result.engine)
     findings = strongest_first([*structure_findings, *(f for result in results for f in result.findings)])
     known_bad = content_hash in known_bad_hashes
-    verdict, summary, reasons = _weigh(structure_findings, results, policy, known_bad, capabilities)
+    verdict, summary, reasons = _weigh(structure_findings, results, policy, known_bad, capabilities, inert)
     return Decision(verdict, summary, tuple(reasons), findings, policy.policy_hash)
 
 
@@ -103,6 +103,7 @@ def _weigh(
     policy: VerdictPolicy,
     known_bad: bool,
     capabilities: Collection[str],
+    inert: Collection[str],
 ) -> tuple[Verdict, str, list[str]]:
     if known_bad:
         return (
@@ -113,7 +114,7 @@ def _weigh(
     stopping = [finding for finding in strongest_first(structure_findings) if finding.kind is FindingKind.FORMAT]
     if stopping:
         return Verdict.FORMAT, "Not checked: the format needs a change first.", [_sentence(f) for f in stopping]
-    unfinished = _unfinished(results, policy)
+    unfinished = _unfinished(results, policy, inert)
     holding = [reason for result in results if result.blocked for reason in _block_reasons(result)]
     from_pre_scan = [
         finding
@@ -137,16 +138,22 @@ def _weigh(
     return verdict, summary, reasons
 
 
-def _unfinished(results: Sequence[EngineResult], policy: VerdictPolicy) -> list[str]:
+def _unfinished(results: Sequence[EngineResult], policy: VerdictPolicy, inert: Collection[str]) -> list[str]:
     by_name = {result.engine: result for result in results}
     reasons: list[str] = []
     for name in policy.engines:
         result = by_name.get(name)
         if result is None:
             reasons.append(f"{name} was due and gave no result.")
-        elif result.status is not EngineStatus.COMPLETE:
+        elif result.status is not EngineStatus.COMPLETE and not _left_only_data(result, inert):
             reasons.append(result.error or f"{name} did not complete ({result.status.value}).")
     return reasons
+
+
+def _left_only_data(result: EngineResult, inert: Collection[str]) -> bool:
+    """Tell whether all that an engine left unread are files that cannot run."""
+    unread = {finding.file for finding in result.findings if finding.kind is FindingKind.COVERAGE}
+    return result.status is EngineStatus.PARTIAL and bool(unread) and unread.issubset(inert)
 
 
 def _block_reasons(result: EngineResult) -> list[str]:

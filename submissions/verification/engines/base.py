@@ -32,7 +32,8 @@ class EngineResult:
 
     ``blocked`` says that the engine's own threshold for refusing an installation was reached, and ``reasons`` say why
     in its words. ``capabilities`` name what the skill can do; they are no findings. ``error`` is a sentence when
-    ``status`` is not ``complete``. ``adapter`` is the version of our adapter, see ``Engine``.
+    ``status`` is not ``complete``. ``adapter`` is the version of our adapter, see ``Engine``. A result that is
+    ``partial`` has a finding of the kind ``coverage`` for each part that was left unread, which names one file or none.
     """
 
     engine: str

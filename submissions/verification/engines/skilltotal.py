@@ -6,7 +6,8 @@ Its own block threshold flagged 0.6 % of 1,494 benign skills, so reaching it hol
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,7 @@ class SkillTotal(Engine):
     """Run skilltotal, which takes about 0.1 s per skill."""
 
     name = "skilltotal"
+    adapter = 2
 
     @property
     def version(self) -> str:
@@ -64,12 +66,20 @@ class SkillTotal(Engine):
             engine=self.name,
             engine_version=version,
             status=EngineStatus.PARTIAL if unread else EngineStatus.COMPLETE,
-            findings=strongest_first([*findings, *unread])[:MAX_FINDINGS],
+            findings=(*strongest_first(findings)[:MAX_FINDINGS], *_bounded(unread)),
             capabilities=capabilities,
             blocked=blocked,
             reasons=reasons,
             error=f"skilltotal left parts of the skill unread: {unread[0].title}." if unread else "",
         )
+
+
+def _bounded(unread: Sequence[Finding]) -> Sequence[Finding]:
+    """Return the notes about unread parts; those beyond what people read become one that names no file."""
+    if len(unread) <= MAX_FINDINGS:
+        return unread
+    rest = replace(unread[0], title=f"{len(unread) - MAX_FINDINGS:,} more parts were not read", file="", line=None)
+    return (*unread[:MAX_FINDINGS], rest)
 
 
 def _findings_of(item: Mapping[str, Any]) -> list[Finding]:
@@ -100,7 +110,8 @@ def _unread_finding(note: Mapping[str, Any]) -> Finding:
         severity=Severity.INFO,
         kind=FindingKind.COVERAGE,
         title=str(note["title"]),
-        file=str(note["file"] or ""),
+        # This note names the first of several files.
+        file="" if note["title"] == "Files could not be read" else str(note["file"] or ""),
         line=note["line"] if isinstance(note["line"], int) else None,
         why=str(note["reason"]),
         advice="A person has to look at this part, because no engine did.",

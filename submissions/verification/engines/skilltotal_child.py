@@ -27,7 +27,8 @@ from skilltotal.rules import get_rules
 
 # skilltotal then only matches lines, which a payload can evade, and does not count the file as unread.
 _TOO_DEEP = "Python file too deeply nested to analyze"
-_UNREAD_TITLES = UNANALYZED_TITLES | {SKIPPED_FOLDERS, _TOO_DEEP}
+# Each large file gets a note of its own below, because a verdict depends on which files were left unread.
+_UNREAD_TITLES = (UNANALYZED_TITLES | {SKIPPED_FOLDERS, _TOO_DEEP}) - {"Files too large to analyze"}
 # Pictures, fonts, sound and documents by their first bytes. A code scanner need not read these.
 _MEDIA = re.compile(
     rb"\x89PNG\r\n\x1a\n|\xff\xd8\xff|GIF8[79]a|RIFF....(?:WEBP|WAVE|AVI )|\x00\x00\x01\x00|%PDF-|wOFF|wOF2"
@@ -65,8 +66,13 @@ def main(arguments: list[str]) -> None:
 
 
 def _silently_unread(root: Path) -> Iterator[dict[str, Any]]:
-    """Yield a note for each file that was skipped without a note: in a cache folder, or taken for a binary."""
+    """Yield a note for each file that is too large, and for each that was skipped without a note.
+
+    Those are in a cache folder, or were taken for a binary.
+    """
     index = FileIndex.build(root)
+    for name in index.large:
+        yield {"title": "File too large to analyze", "reason": "It has more than 2 MiB.", "file": name, "line": None}
     reported = {file.relpath for file in index.files} | {*index.minified, *index.large, *index.compiled}
     for path in sorted(one for one in root.rglob("*") if one.is_file()):
         name = path.relative_to(root).as_posix()

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import random
 import socket
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
-from submissions.source.blobs import read_blobs, write_tree
+from submissions.source.blobs import read_blobs, write_files
 from submissions.source.errors import (
     CommitNotAvailable,
     FetchFailed,
@@ -24,6 +25,7 @@ from submissions.source.errors import (
 )
 from submissions.source.git import Snapshot, fetch_snapshot
 from submissions.source.git_process import FetchLimits
+from submissions.source.tree_entries import TreeEntry, below
 from submissions.source.urls import SourcePolicy, normalise_repository_url
 from tests.git_factory import commit, commit_raw_tree, git, make_repository, skill_md, write_raw_tree
 from tests.submissions.source.conftest import Fetch
@@ -322,6 +324,19 @@ async def test_blobs_are_read_in_order_and_byte_for_byte(tmp_path: Path, fetch: 
     assert dict(read) == {**files, ".gitattributes": attributes.encode(), "lf": b"a\nb $Id$\n"}
 
 
+def by_path(entries: Iterable[TreeEntry]) -> dict[str, TreeEntry]:
+    return {entry.path: entry for entry in entries}
+
+
+async def test_one_file_can_be_written_to_two_paths(tmp_path: Path, fetch: Fetch) -> None:
+    snapshot = await fetch(make_repository(tmp_path / "r.git", {"a": "x"}))
+    destination = tmp_path / "out"
+    destination.mkdir()
+    [entry] = snapshot.entries
+    await write_files(snapshot, {"a": entry, "b/c": entry}, destination)
+    assert (destination / "a").read_text() == (destination / "b/c").read_text() == "x"
+
+
 async def test_a_written_tree_has_the_bytes_and_the_executable_bits(tmp_path: Path, fetch: Fetch) -> None:
     repository = make_repository(
         tmp_path / "r.git", {"s/SKILL.md": "x", "s/a/b": "y", "other": "z"}, executables={"s/run": "#!/bin/sh\n"}
@@ -329,9 +344,9 @@ async def test_a_written_tree_has_the_bytes_and_the_executable_bits(tmp_path: Pa
     destination = tmp_path / "out"
     destination.mkdir()
 
-    written = await write_tree(await fetch(repository), "s", destination)
+    snapshot = await fetch(repository)
+    await write_files(snapshot, by_path(below(snapshot.entries, "s")), destination)
 
-    assert [entry.path for entry in written] == ["SKILL.md", "a/b", "run"]
     assert {
         str(path.relative_to(destination)): (path.read_text(), oct(path.stat().st_mode & 0o777))
         for path in destination.rglob("*")
@@ -351,8 +366,9 @@ async def test_links_submodules_and_odd_names_are_never_written(tmp_path: Path, 
     for number, repository in enumerate(repositories):
         destination = tmp_path / f"out-{number}"
         destination.mkdir()
+        snapshot = await fetch(repository)
         with pytest.raises(UnsafeTree):
-            await write_tree(await fetch(repository), "", destination)
+            await write_files(snapshot, by_path(snapshot.entries), destination)
         assert list(destination.iterdir()) == []
     assert not (tmp_path / "escaped").exists()
 
@@ -362,7 +378,7 @@ async def test_too_much_is_refused_before_anything_is_read(tmp_path: Path, fetch
     destination = tmp_path / "out"
     destination.mkdir()
     with pytest.raises(RepositoryTooLarge):
-        await write_tree(snapshot, "", destination, max_files=1)
+        await write_files(snapshot, by_path(snapshot.entries), destination, max_files=1)
     with pytest.raises(RepositoryTooLarge):
-        await write_tree(snapshot, "", destination, max_bytes=9)
+        await write_files(snapshot, by_path(snapshot.entries), destination, max_bytes=9)
     assert list(destination.iterdir()) == []

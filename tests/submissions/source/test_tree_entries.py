@@ -5,11 +5,7 @@ from __future__ import annotations
 import pytest
 
 from marketplace.artifacts.archives import Member, build_tar_gz, build_zip, read_member
-from submissions.source.tree_entries import TreeEntry, collisions, odd_name
-
-
-def entry(path: str) -> TreeEntry:
-    return TreeEntry(path, "100644", 10, "0" * 40)
+from submissions.source.tree_entries import collisions, odd_name, unusual_name
 
 
 @pytest.mark.parametrize(
@@ -27,7 +23,8 @@ def entry(path: str) -> TreeEntry:
         "a\nb",
         "a\u200bb",
         "a\u2028b",
-        "a\u00a0b",
+        "a\u00a0",
+        "\u202fa",
         "a\\b",
         "a:b",
         'a"b',
@@ -39,7 +36,6 @@ def entry(path: str) -> TreeEntry:
         "CON",
         "aux.txt",
         "lpt1.tar.gz",
-        "e\u0301",
         "\udcff",
         "x/" * 16 + "x",
         "x" * 101,
@@ -65,6 +61,8 @@ def test_names_that_are_not_good_everywhere(path: str) -> None:
         "f" * 154 + "/" + "x" * 100,
         "a b",
         "\u00e9",
+        "e\u0301",
+        "Screenshot 3.05.04\u202fAM.png",
     ],
 )
 def test_names_that_are_good_everywhere(path: str) -> None:
@@ -90,5 +88,27 @@ def test_names_that_are_good_everywhere(path: str) -> None:
     ],
 )
 def test_names_that_one_file_system_takes_for_the_same(paths: list[str], pairs: list[tuple[str, str]]) -> None:
-    assert collisions(map(entry, paths)) == tuple(pairs)
-    assert collisions(map(entry, reversed(paths))) == tuple(pairs)
+    assert collisions(paths) == tuple(pairs)
+    assert collisions(reversed(paths)) == tuple(pairs)
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("a/3.05\u202fAM.png", "U+202F, narrow no-break space"),
+        ("a\u00a0b", "U+00A0, no-break space"),
+        ("a\u3000b", "U+3000, ideographic space"),
+        ("e\u0301.md", "not in Unicode normal form C"),
+    ],
+)
+def test_an_unusual_name_is_described_by_its_character(path: str, words: str) -> None:
+    assert words in (unusual_name(path) or "")
+
+
+@pytest.mark.parametrize("path", ["a b", "\u00e9", "\u4f60\u597d.md"])
+def test_a_usual_name_is_not(path: str) -> None:
+    assert unusual_name(path) is None
+
+
+def test_a_hidden_character_is_named() -> None:
+    assert odd_name("a\u202eb") == "the name has control or invisible characters, such as U+202E"

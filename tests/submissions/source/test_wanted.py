@@ -15,7 +15,8 @@ from submissions.source.git_process import FetchLimits
 from submissions.source.urls import SourcePolicy, normalise_repository_url
 from submissions.source.wanted import Wanted
 from submissions.verification.errors import InvalidPackage
-from submissions.verification.packages import files_of_package, find_skills, read_package, skill_files_below
+from submissions.verification.found_skills import find_skills, skill_files_below
+from submissions.verification.packages import files_of_package, read_package
 from submissions.verification.structure import PackageLimits
 from tests.git_factory import commit_raw_tree, git, make_repository, skill_md, write_raw_tree
 from tests.submissions.source.https_host import CERTIFICATE, HttpsHost, https_host

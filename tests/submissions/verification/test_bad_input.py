@@ -22,7 +22,9 @@ from submissions.source.git import fetch_snapshot
 from submissions.source.git_process import FetchLimits
 from submissions.source.urls import SourcePolicy, normalise_repository_url
 from submissions.verification.errors import InvalidPackage, TooManySkills
-from submissions.verification.packages import FoundSkill, SkillPackage, find_skills, read_package
+from submissions.verification.findings import Severity
+from submissions.verification.found_skills import FoundSkill, find_skills
+from submissions.verification.packages import SkillPackage, read_package
 from submissions.verification.structure import PackageLimits
 from tests.git_factory import commit_raw_tree, make_repository, skill_md
 
@@ -134,7 +136,7 @@ async def test_bad_addresses(tmp_path: Path, text: str, error: type[SourceError]
         pytest.param(one_skill("---\n---\n"), "not a list of `key: value` lines", id="empty frontmatter"),
         pytest.param(one_skill("---\n- name\n---\n"), "not a list of `key: value` lines", id="frontmatter is a list"),
         pytest.param(one_skill("---\nname: [a\n---\n"), "not valid YAML", id="broken YAML"),
-        pytest.param(one_skill("---\nname: a\ndescription: Use: it\n---\n"), "into quotes", id="colon in plain text"),
+        pytest.param(one_skill("---\nname: a\ndescription: b\n\tc: {d\n---\n"), "not valid YAML", id="tab and bracket"),
         pytest.param(one_skill(BOMB), "anchors or aliases SKILL.md:4", id="YAML bomb"),
         pytest.param(one_skill("---\na: " + "[" * 5000 + "]" * 5000 + "\n---\n"), "too deeply", id="nested YAML"),
         pytest.param(one_skill("---\na: [" + "1," * 5000 + "]\n---\n"), "too many values", id="endless YAML list"),
@@ -145,29 +147,10 @@ async def test_bad_addresses(tmp_path: Path, text: str, error: type[SourceError]
             one_skill("---\nname: a\ndescription: b\nname: c\n---\n"), "'name' twice SKILL.md:4", id="duplicate keys"
         ),
         pytest.param(one_skill("---\nname: a\nx: " + "y" * 20_000 + "\n---\n"), "than 16 KiB", id="huge frontmatter"),
-        pytest.param(one_skill(skill_md() + "x" * 300_000), "SKILL.md is larger than 256 KiB", id="huge SKILL.md"),
-        pytest.param(one_skill("---\ndescription: x\n---\n"), "no name", id="no name"),
-        pytest.param(one_skill("---\nname:\ndescription: x\n---\n"), "no name", id="empty name"),
-        pytest.param(one_skill("---\nname: [a]\ndescription: x\n---\n"), "no name", id="name is a list"),
-        pytest.param(one_skill(skill_md("Hello Skill")), "The name has capitals, spaces", id="name with capitals"),
-        pytest.param(one_skill(skill_md("a--b")), "doubled or outer hyphens", id="name with two hyphens"),
-        pytest.param(one_skill(skill_md("../../etc")), "other characters", id="name that climbs"),
-        pytest.param(one_skill(skill_md("n" * 65)), "longer than 64", id="long name"),
+        pytest.param(one_skill(skill_md() + "x" * 600_000), "SKILL.md is larger than 512 KiB", id="huge SKILL.md"),
+        pytest.param(one_skill("---\nname: [a]\ndescription: x\n---\n"), "name is not a text", id="name is a list"),
         pytest.param(one_skill("---\nname: hello-skill\n---\n"), "no description", id="no description"),
-        pytest.param(one_skill(skill_md("hello-skill", "d" * 1025)), "1,024 are allowed", id="long description"),
-        pytest.param(
-            one_skill(skill_md(), **{"skills/hello-skill/a.zip": b"PK\3\4"}), "archive inside the skill", id="archive"
-        ),
-        pytest.param(
-            one_skill(skill_md(), **{"skills/hello-skill/logo.png": b"PK\3\4" + bytes(50)}),
-            "archive inside the skill (zip)",
-            id="disguised archive",
-        ),
-        pytest.param(
-            one_skill(skill_md(), **{"skills/hello-skill/big.py": "#" * 524_289}),
-            "code file of 512 KiB",
-            id="huge code",
-        ),
+        pytest.param(one_skill("---\nname: a\ndescription: ~\n---\n"), "no description", id="empty description"),
         pytest.param(
             one_skill(skill_md(), **{f"skills/hello-skill/big{n}.txt": "x" * 4_000_000 for n in range(3)}),
             "10 MiB are allowed",
@@ -178,19 +161,6 @@ async def test_bad_addresses(tmp_path: Path, text: str, error: type[SourceError]
             "The skill has 501 files; 500 are allowed",
             id="501 files",
         ),
-        pytest.param(
-            one_skill(skill_md(), **{"skills/hello-skill/A.md": "x", "skills/hello-skill/a.md": "y"}),
-            "differ only by case",
-            id="names that differ by case",
-        ),
-        pytest.param(one_skill(skill_md(), **{"skills/hello-skill/con.txt": "x"}), "reserved device", id="con.txt"),
-        pytest.param(one_skill(skill_md(), **{"skills/hello-skill/a\\b": "x"}), "not allowed on every", id="backslash"),
-        pytest.param(one_skill(skill_md(), **{"skills/hello-skill/a\nb": "x"}), "invisible", id="line feed in a name"),
-        pytest.param(one_skill(skill_md(), **{"skills/hello-skill/a\u202eb": "x"}), "invisible", id="bidi in a name"),
-        pytest.param(one_skill(skill_md(), **{"skills/hello-skill/a.": "x"}), "space or a dot", id="trailing dot"),
-        pytest.param(one_skill(skill_md(), **{"skills/hello-skill/e\u0301": "x"}), "normal form C", id="not NFC"),
-        pytest.param(one_skill(skill_md(), **{"skills/hello-skill/\udcff": "x"}), "not UTF-8", id="name not UTF-8"),
-        pytest.param(one_skill(skill_md(), **{f"skills/hello-skill/{'d/' * 20}f": "x"}), "deep", id="deep folders"),
     ],
 )
 async def test_bad_skills_get_an_answer_and_are_still_listed(tmp_path: Path, files: Files, words: str) -> None:
@@ -215,6 +185,7 @@ async def test_bad_skills_get_an_answer_and_are_still_listed(tmp_path: Path, fil
         ),
         pytest.param({"skills/hello-skill/skill.md": skill_md()}, "hello-skill", id="skill.md in small letters"),
         pytest.param(one_skill(skill_md(), **{".gitattributes": "* filter=x"}), "hello-skill", id="git attributes"),
+        pytest.param(one_skill(skill_md("Hello Skill: for me")), "Hello Skill: for me", id="name with capitals"),
         pytest.param(one_skill("---  \nname: 'true'\ndescription: 1.10\n--- \n"), "true", id="scalars are texts"),
     ],
 )
@@ -229,52 +200,87 @@ async def test_odd_but_honest_skills_are_read(tmp_path: Path, files: Files, name
 
 
 @pytest.mark.parametrize(
-    ("symlinks", "submodules", "words"),
+    ("name", "words"),
     [
-        pytest.param({"skills/hello-skill/p": "/etc/passwd"}, None, "A symbolic link p", id="link to a secret"),
-        pytest.param({"skills/hello-skill/p": "SKILL.md"}, None, "A symbolic link p", id="link to a neighbour"),
-        pytest.param(None, {"skills/hello-skill/s": "1" * 40}, "A git submodule s", id="submodule"),
+        pytest.param("con.txt", "reserved device", id="con.txt"),
+        pytest.param("a\\b", "not allowed on every", id="backslash"),
+        pytest.param("a\nb", "such as U+000A", id="line feed in a name"),
+        pytest.param("a\u202eb", "such as U+202E", id="bidi in a name"),
+        pytest.param("a.", "space or a dot", id="trailing dot"),
+        pytest.param("\udcff", "not UTF-8", id="name not UTF-8"),
+        pytest.param(f"{'d/' * 20}f", "deep", id="deep folders"),
     ],
 )
-async def test_links_and_submodules_are_named(
-    tmp_path: Path, symlinks: dict[str, str] | None, submodules: dict[str, str] | None, words: str
+async def test_a_bad_name_holds_its_own_skill_and_no_other(tmp_path: Path, name: str, words: str) -> None:
+    files = one_skill(skill_md(), **{f"skills/hello-skill/{name}": "x", "SKILL.md": skill_md("root-skill")})
+    outcome = await submit(repository_of(tmp_path, files), tmp_path)
+    assert outcome.package is not None
+    assert [file.path for file in outcome.package.files] == ["SKILL.md"]
+    [finding] = outcome.package.findings
+    assert (finding.rule_id, finding.severity) == ("structure.name", Severity.HIGH)
+    assert words in finding.title
+    notes = {skill.name: (skill.problems, len(skill.notes)) for skill in outcome.skills}
+    assert notes == {"root-skill": ((), 2), "hello-skill": ((), 1)}
+
+
+@pytest.mark.parametrize(
+    ("symlinks", "submodules", "rule", "severity"),
+    [
+        pytest.param({"p": "/etc/passwd"}, {}, "structure.link", Severity.HIGH, id="link to a secret"),
+        pytest.param({"p": "SKILL.md"}, {}, "structure.link", Severity.LOW, id="link to a neighbour"),
+        pytest.param({}, {"p": "1" * 40}, "structure.submodule", Severity.MEDIUM, id="submodule"),
+    ],
+)
+async def test_links_and_submodules_are_never_followed_on_a_disk(
+    tmp_path: Path, symlinks: dict[str, str], submodules: dict[str, str], rule: str, severity: Severity
 ) -> None:
-    outcome = await submit(repository_of(tmp_path, one_skill(skill_md()), symlinks, submodules), tmp_path)
-    assert isinstance(outcome.error, InvalidPackage)
-    assert words in outcome.answer
-    assert names_in(tmp_path / "package") == []
+    below = "skills/hello-skill"
+    address = repository_of(
+        tmp_path,
+        one_skill(skill_md("hello-skill")),
+        {f"{below}/{name}": target for name, target in symlinks.items()},
+        {f"{below}/{name}": commit for name, commit in submodules.items()},
+    )
+    outcome = await submit(address, tmp_path)
+    assert outcome.package is not None
+    assert [(one.rule_id, one.severity, one.file) for one in outcome.package.findings] == [(rule, severity, "p")]
+    contents = {name: (tmp_path / "package" / name).read_text() for name in names_in(tmp_path / "package")}
+    own = {"p": skill_md("hello-skill")} if severity is Severity.LOW else {}
+    assert contents == {"SKILL.md": skill_md("hello-skill"), **own}
+    assert not (tmp_path / "package" / "p").is_symlink()
 
 
 async def test_a_skill_md_that_is_a_link_is_listed_with_its_problem(tmp_path: Path) -> None:
     links = {"skills/hello-skill/SKILL.md": "/etc/passwd"}
     outcome = await submit(repository_of(tmp_path, symlinks=links), tmp_path)
     assert isinstance(outcome.error, InvalidPackage)
-    assert outcome.skills == [
-        FoundSkill("skills/hello-skill", "hello-skill", "", ("SKILL.md is a link or a submodule, not a file",))
-    ]
+    [skill] = outcome.skills
+    assert (skill.name, skill.problems) == ("hello-skill", ("SKILL.md is a link or a submodule, not a file",))
 
 
 @pytest.mark.parametrize("name", [b"..", b"../../escaped", b".git", b"a/../../escaped"])
-async def test_names_that_git_itself_refuses_to_write_are_named(tmp_path: Path, name: bytes) -> None:
+async def test_names_that_git_itself_refuses_to_write_are_left_out(tmp_path: Path, name: bytes) -> None:
     repository = make_repository(folder(tmp_path / "allowed") / "r.git")
     commit_raw_tree(repository, {b"SKILL.md": skill_md().encode(), name: b"x"})
     outcome = await submit(f"file://{repository}", tmp_path, path="")
-    assert isinstance(outcome.error, InvalidPackage)
-    assert "A file name that cannot be used" in outcome.answer
+    assert outcome.package is not None
+    assert [finding.rule_id for finding in outcome.package.findings] == ["structure.name"]
+    assert names_in(tmp_path / "package") == ["SKILL.md"]
     assert "escaped" not in names_in(tmp_path)
 
 
 async def test_every_problem_is_reported_at_once(tmp_path: Path) -> None:
-    files = one_skill("---\nname: Bad Name\n---\n", **{"skills/hello-skill/x.zip": "x", "skills/hello-skill/nul": "x"})
+    big = {f"skills/hello-skill/big{n}.txt": "x" * 4_000_000 for n in range(3)}
+    files = one_skill("---\nname: Bad Name\n---\n", **{**big, "skills/hello-skill/nul": "x"})
     links = {"skills/hello-skill/p": "/etc/passwd"}
     outcome = await submit(repository_of(tmp_path, files, symlinks=links), tmp_path)
     assert isinstance(outcome.error, InvalidPackage)
-    assert {finding.rule_id for finding in outcome.error.findings if finding.rule_id.startswith("format.")} == {
-        "format.name",
-        "format.description",
-        "format.nested-archive",
-        "format.link",
+    assert {finding.rule_id for finding in outcome.error.findings} == {
+        *("format.description", "format.too-large", "structure.name", "structure.link"),
+        *("lint.name", "lint.name-folder"),
     }
+    [skill] = outcome.skills
+    assert (len(skill.problems), len(skill.notes)) == (2, 4)
 
 
 async def test_an_empty_repository(tmp_path: Path) -> None:

@@ -9,7 +9,9 @@ import pytest
 
 from submissions.verification.errors import InvalidPackage
 from submissions.verification.findings import Severity
-from submissions.verification.packages import PackageFile, SkillPackage, find_skills, hash_files, read_package
+from submissions.verification.found_skills import find_skills
+from submissions.verification.package_contents import PackageFile, hash_files
+from submissions.verification.packages import SkillPackage, read_package
 from submissions.verification.structure import PackageLimits
 from tests.git_factory import git, make_repository, skill_md
 from tests.submissions.source.conftest import Fetch
@@ -200,8 +202,13 @@ async def test_limits_are_inclusive(tmp_path: Path, fetch: Fetch) -> None:
     assert package.name == "hello"
     for field in ("files", "total_bytes", "code_file_bytes", "skill_md_bytes", "frontmatter_bytes"):
         tighter = PackageLimits(**{**vars(exact), field: getattr(exact, field) - 1})
+        destination = new_folder(tmp_path / field)
+        if field == "code_file_bytes":
+            held = await read_package(snapshot, "", destination=destination, limits=tighter)
+            assert [finding.rule_id for finding in held.findings] == ["structure.code-size"]
+            continue
         with pytest.raises(InvalidPackage):
-            await read_package(snapshot, "", destination=new_folder(tmp_path / field), limits=tighter)
+            await read_package(snapshot, "", destination=destination, limits=tighter)
 
 
 async def test_reading_needs_no_host_any_more(tmp_path: Path, fetch: Fetch) -> None:

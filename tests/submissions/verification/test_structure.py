@@ -1,73 +1,12 @@
-"""The pre-scan: what the list of files and their first bytes show."""
+"""The pre-scan: what the first bytes of files and their archives show."""
 
 from __future__ import annotations
 
 import pytest
 
-from submissions.source.tree_entries import TreeEntry
-from submissions.verification.findings import FindingKind
-from submissions.verification.structure import PackageLimits, capabilities_of, check_entries, check_files
-
-LIMITS = PackageLimits(files=30, total_bytes=1000, code_file_bytes=100)
-
-
-def entry(path: str, mode: str = "100644", size: int | None = 10) -> TreeEntry:
-    return TreeEntry(path, mode, size, "0" * 40)
-
-
-def rules(*entries: TreeEntry) -> list[str]:
-    return sorted({finding.rule_id for finding in check_entries(entries, LIMITS)})
-
-
-def test_an_ordinary_package_has_no_findings() -> None:
-    names = [
-        "SKILL.md",
-        "scripts/run.py",
-        ".gitignore",
-        "a b.txt",
-        "LICENSE",
-        "\u4f60\u597d.md",
-        "refs/x (1).md",
-        "a~1",
-    ]
-    assert rules(*map(entry, names), entry("run", "100755")) == []
-
-
-@pytest.mark.parametrize(
-    ("found", "rule"),
-    [
-        (entry("l", "120000"), "format.link"),
-        (entry("s", "160000", None), "format.submodule"),
-        (entry("d", "060000"), "format.file-type"),
-        (entry("a.zip"), "format.nested-archive"),
-        (entry("deep/x.TAR.GZ"), "format.nested-archive"),
-        (entry("my.skill"), "format.nested-archive"),
-        (entry("lib.whl"), "format.nested-archive"),
-        (entry("big.py", size=101), "format.code-size"),
-        (entry("Makefile", size=101), "format.code-size"),
-        (entry("tool", "100755", 101), "format.code-size"),
-        (entry("data.csv", size=1001), "format.too-large"),
-        (entry(".."), "format.name"),
-    ],
-)
-def test_what_stops_a_package(found: TreeEntry, rule: str) -> None:
-    assert rules(entry("SKILL.md"), found) == [rule]
-
-
-def test_limits_are_inclusive() -> None:
-    assert rules(entry("a.py", size=100), entry("b.csv", size=900)) == []
-    assert rules(*(entry(f"f{n}") for n in range(30))) == []
-    assert rules(*(entry(f"f{n}") for n in range(31))) == ["format.too-many-files"]
-
-
-def test_the_largest_file_is_named() -> None:
-    findings = check_entries([entry("a", size=400), entry("b", size=601)], LIMITS)
-    assert [(finding.file, finding.kind) for finding in findings] == [("b", FindingKind.FORMAT)]
-
-
-def test_a_thousand_links_are_not_named_one_by_one() -> None:
-    findings = check_entries([entry(f"l{n}", "120000") for n in range(1000)], LIMITS)
-    assert 10 < len(findings) < 30
+from submissions.verification.archives_inside import OpenedArchives
+from submissions.verification.findings import Severity
+from submissions.verification.structure import capabilities_of, check_archives, check_files
 
 
 @pytest.mark.parametrize(
@@ -79,9 +18,12 @@ def test_a_thousand_links_are_not_named_one_by_one() -> None:
         ("a.docx", b"PK\x03\x04", None),
         ("notes.md", b"MZ is a magic number", None),
         ("bytecode.pyc", b"text that is called so", None),
-        ("a.docx.png", b"PK\x03\x04", "format.nested-archive"),
-        ("a.dat", b"\x1f\x8b\x08", "format.nested-archive"),
-        ("a.dat", bytes(257) + b"ustar\x0000", "format.nested-archive"),
+        (
+            "m.onnx",
+            b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"0" * 64 + b"\nsize 9\n",
+            "structure.lfs-pointer",
+        ),
+        ("m.md", b"version https://git-lfs.github.com/spec/v1\nis how a pointer begins\n", None),
         ("a", b"\x7fELF", "structure.compiled"),
         ("a.txt", b"MZ\x90\0", "structure.compiled"),
         ("x.pyc", b"\xa7\r\r\n\0\0", "structure.compiled"),
@@ -107,3 +49,11 @@ def test_a_shell_script_shows_that_the_skill_runs_commands(
     path: str, content: bytes, expected: tuple[str, ...]
 ) -> None:
     assert capabilities_of({"SKILL.md": b"---\n", path: content}) == expected
+
+
+def test_an_archive_that_was_opened_is_a_note_and_another_one_holds() -> None:
+    archives = OpenedArchives(opened={"a.zip": 1}, unread={"b.7z": "archives of the kind 7z are not opened here"})
+    assert [(one.rule_id, one.file, one.severity) for one in check_archives(archives)] == [
+        ("structure.archive", "a.zip", Severity.LOW),
+        ("structure.archive-unread", "b.7z", Severity.HIGH),
+    ]

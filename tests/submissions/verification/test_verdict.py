@@ -35,7 +35,7 @@ def result(
 
 
 COMPILED = finding("structure.compiled", kind=FindingKind.RISK, engine="structure")
-ARCHIVE = finding("format.nested-archive", Severity.MEDIUM, FindingKind.FORMAT, "structure")
+TOO_LARGE = finding("format.too-large", Severity.MEDIUM, FindingKind.FORMAT, "structure")
 LINT = finding("lint.unknown-field", Severity.LOW, FindingKind.LINT, "structure")
 CHINESE = finding("lint.name-ascii", Severity.INFO, FindingKind.LINT, "structure")
 SECRET = finding("ST-SECRET", Severity.HIGH, FindingKind.EXPOSURE)
@@ -78,8 +78,8 @@ RISKY = finding("ST-RISK", Severity.MEDIUM, FindingKind.RISK)
             Verdict.HELD_HIGH,
             id="two engines agree",
         ),
-        pytest.param([ARCHIVE], [], Verdict.FORMAT, id="format, so no engine ran"),
-        pytest.param([ARCHIVE, COMPILED], [result(finding(), blocked=True)], Verdict.FORMAT, id="format comes first"),
+        pytest.param([TOO_LARGE], [], Verdict.FORMAT, id="format, so no engine ran"),
+        pytest.param([TOO_LARGE, COMPILED], [result(finding(), blocked=True)], Verdict.FORMAT, id="format comes first"),
         pytest.param([], [], Verdict.INCONCLUSIVE, id="no engine ran"),
         pytest.param([], [result(engine="other")], Verdict.INCONCLUSIVE, id="another engine ran"),
         pytest.param([], [result(status=EngineStatus.FAILED)], Verdict.INCONCLUSIVE, id="the engine failed"),
@@ -99,6 +99,25 @@ def test_the_table_of_verdicts(structure: list[Finding], results: list[EngineRes
     assert decision.verdict is verdict
     assert bool(decision.reasons) is (verdict is not Verdict.CLEAR)
     assert set(decision.findings) == {*structure, *(f for r in results for f in r.findings)}
+
+
+@pytest.mark.parametrize(
+    ("unread", "verdict"),
+    [
+        (["model.onnx"], Verdict.NOTES),
+        (["model.onnx", "table.csv"], Verdict.NOTES),
+        (["model.onnx", "a.lua"], Verdict.INCONCLUSIVE),
+        (["a.lua"], Verdict.INCONCLUSIVE),
+        ([""], Verdict.INCONCLUSIVE),
+        ([], Verdict.INCONCLUSIVE),
+    ],
+)
+def test_an_engine_need_not_have_read_what_cannot_run(unread: list[str], verdict: Verdict) -> None:
+    notes = [finding("coverage", Severity.INFO, FindingKind.COVERAGE, file=file) for file in unread]
+    partial = result(*notes, status=EngineStatus.PARTIAL)
+    assert decide([], [partial], POLICY, inert={"model.onnx", "table.csv"}).verdict is verdict
+    failed = result(*notes, status=EngineStatus.FAILED)
+    assert decide([], [failed], POLICY, inert={"model.onnx", "table.csv"}).verdict is Verdict.INCONCLUSIVE
 
 
 def test_what_our_own_look_at_the_files_shows_is_said_beside_the_engines() -> None:
@@ -126,7 +145,7 @@ def test_engines_alone_never_refuse() -> None:
 def test_nothing_is_ever_called_safe() -> None:
     sentences = [
         decide(structure, results, POLICY).summary
-        for structure in ([], [LINT], [COMPILED], [ARCHIVE])
+        for structure in ([], [LINT], [COMPILED], [TOO_LARGE])
         for results in ([], [result()], [result(finding(), finding("R2"), blocked=True)])
     ]
     assert not any(
