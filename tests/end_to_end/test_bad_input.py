@@ -191,13 +191,6 @@ LISTED = [
     pytest.param(Bad("'name' twice", broken("---\nname: a\nname: b\ndescription: c\n---\n")), id="duplicate keys"),
     pytest.param(Bad("no description", broken("---\nname: other-skill\n---\n")), id="no description"),
     pytest.param(Bad("a link", symlinks={f"{BAD}/SKILL.md": "/etc/passwd"}), id="SKILL.md is a link to /etc/passwd"),
-]
-# Found when the skill is checked, so the submission ends as TIER1_FAILED.
-CHECKED = [
-    pytest.param(
-        Bad("symbolic link", broken(skill_md("other-skill")), {f"{BAD}/p.txt": "/etc/passwd"}), id="link to /etc/passwd"
-    ),
-    pytest.param(Bad("symbolic link", broken(skill_md("other-skill")), {f"{BAD}/up": "../.."}), id="link out"),
     pytest.param(
         Bad("files; 500 are allowed", broken(skill_md("other-skill"), **{f"d/{n}": "x" for n in range(600)})),
         id="600 files",
@@ -205,7 +198,15 @@ CHECKED = [
     pytest.param(
         Bad("10 MiB are allowed", broken(skill_md("other-skill"), **{"big.bin": bytes(11 * 1024 * 1024)})), id="11 MiB"
     ),
-    pytest.param(Bad("archive", broken(skill_md("other-skill"), **{"a.zip": b"PK\3\4"})), id="archive"),
+]
+# Said when the skills are listed, and submitted all the same: the submission is held for a person.
+HELD = [
+    pytest.param(
+        Bad("symbolic link", broken(skill_md("other-skill")), {f"{BAD}/p.txt": "/etc/passwd"}), id="link to /etc/passwd"
+    ),
+    pytest.param(Bad("symbolic link", broken(skill_md("other-skill")), {f"{BAD}/up": "../.."}), id="link out"),
+    pytest.param(Bad("con.txt", broken(skill_md("other-skill"), **{"con.txt": "x"})), id="a name for no system"),
+    pytest.param(Bad("was not opened", broken(skill_md("other-skill"), **{"a.zip": b"PK\3\4"})), id="archive"),
 ]
 
 
@@ -249,20 +250,19 @@ async def test_a_bad_skill_alone_is_refused_by_name(env: WorkerEnv, tmp_path: Pa
     assert await ends_well(env) == {}
 
 
-@pytest.mark.parametrize("bad", CHECKED)
-async def test_a_skill_that_fails_its_check_says_what_to_change(env: WorkerEnv, tmp_path: Path, bad: Bad) -> None:
+@pytest.mark.parametrize("bad", HELD)
+async def test_a_skill_that_a_person_must_see_says_why(env: WorkerEnv, tmp_path: Path, bad: Bad) -> None:
     visitor = Visitor()
     assert await visitor.ask_for(beside_a_good_one(tmp_path, bad)) == [GOOD, BAD]
     await visitor.pick([GOOD, BAD])
     assert visitor.status == 302
-    assert await ends_well(env) == {GOOD: "PUBLISHED", BAD: "TIER1_FAILED"}
+    assert await ends_well(env) == {GOOD: "PUBLISHED", BAD: "ON_HOLD"}
     items = (await get_json("/api/v1/submissions"))["items"]
-    failed = next(item for item in items if item["skillPath"] == BAD)
-    told: dict[str, Any] = await get_json(f"/api/v1/submissions/{failed['id']}")
-    assert any(bad.words in reason for reason in [told["reason"], *told["decision"]["reasons"]])
-    await visitor.open(f"/submissions/{failed['id']}")
+    held = next(item for item in items if item["skillPath"] == BAD)
+    told: dict[str, Any] = await get_json(f"/api/v1/submissions/{held['id']}")
+    assert any(bad.words in reason for reason in told["decision"]["reasons"])
+    await visitor.open(f"/submissions/{held['id']}")
     assert bad.words in visitor.words()
-    assert "Needs changes" in visitor.words()
     assert "root:" not in visitor.text
     await visitor.open("/skills/other-skill")
     assert visitor.status == 404

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -113,7 +114,9 @@ async def test_a_commit_that_is_gone_is_replaced_by_the_newest_of_the_branch_tha
 
 
 async def test_a_skill_that_is_broken_after_it_was_listed_needs_changes(env: WorkerEnv, tmp_path: Path) -> None:
-    submission = await submitted_one(env, repository(tmp_path, {**skills("one"), "one/logo.tar.gz": b"\x1f\x8b..."}))
+    submission = await submitted_one(env, repository(tmp_path, skills("one")))
+    shutil.rmtree(tmp_path / "repository.git")
+    repository(tmp_path, {"one/SKILL.md": "# One\n"})
     failed = await worked_off(env, submission)
 
     assert failed.state is State.TIER1_FAILED

@@ -28,7 +28,7 @@ async def scan(tmp_path: Path, files: dict[str, str | bytes]) -> EngineResult:
 
 async def test_an_honest_skill_is_clear(tmp_path: Path) -> None:
     result = await scan(tmp_path, {"SKILL.md": skill_md(), "scripts/hello.py": 'print("hello")\n'})
-    assert result == EngineResult("skilltotal", SkillTotal().version, EngineStatus.COMPLETE)
+    assert result == EngineResult("skilltotal", SkillTotal().version, EngineStatus.COMPLETE, adapter=2)
 
 
 async def test_what_a_skill_can_do_is_no_finding(tmp_path: Path) -> None:
@@ -146,3 +146,11 @@ async def test_an_honest_list_of_tools_is_no_grave_finding_however_it_is_written
     result = await scan(tmp_path, {"SKILL.md": manifest, "ask.py": code})
     assert {finding.severity for finding in result.findings} <= {Severity.MEDIUM}
     assert not result.blocked
+
+
+async def test_each_large_file_is_named_and_not_only_the_first(tmp_path: Path) -> None:
+    big = "a,b\n" * 600_000
+    result = await scan(tmp_path, {"SKILL.md": skill_md(), "a.csv": big, "b.lua": big})
+    unread = {finding.file for finding in result.findings if finding.kind is FindingKind.COVERAGE}
+    assert {"a.csv", "b.lua"} <= unread
+    assert result.status is EngineStatus.PARTIAL
