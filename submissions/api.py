@@ -10,9 +10,9 @@ from typing import Any
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.csrf import csrf_exempt
 
-from submissions.discovery import NoSkillFound
+from submissions.discovery import Discovery, NoSkillFound, discover, select
 from submissions.intake import Accepted, IntakeBusy, Outcome, submit
-from submissions.presentation import as_json, transition_as_json, withdrawal_of
+from submissions.presentation import as_json, found_as_json, transition_as_json, withdrawal_of
 from submissions.source.errors import InvalidRepositoryURL, SourceError
 from submissions.source.fetching import repository_url
 from submissions.store.queries import get_submission, get_submission_index, history
@@ -80,6 +80,8 @@ async def _list(request: HttpRequest) -> JsonResponse:
 async def _create(request: HttpRequest) -> JsonResponse:
     """Submit every skill of ``repoUrl``, or the one that ``skillPath`` or ``skillName`` names.
 
+    With ``dryRun`` they are listed only, with their problems and notes.
+
     Answers 202 when something new was accepted, with its present state, 200 when everything was known already, and 4xx
     with the reason otherwise.
     """
@@ -101,10 +103,11 @@ async def _create(request: HttpRequest) -> JsonResponse:
         fields[name] = value
     if not fields["repoUrl"]:
         return _bad_request("'repoUrl' is missing: the address of a git repository.")
+    url, path, skill = fields["repoUrl"], fields["skillPath"], fields["skillName"]
     try:
-        discovery, answers = await submit(
-            env, fields["repoUrl"], path=fields["skillPath"], name=fields["skillName"], source="api", actor="api"
-        )
+        if body.get("dryRun") is True:
+            return _found(select(await discover(env, url, path=path), path=path, name=skill))
+        discovery, answers = await submit(env, url, path=path, name=skill, source="api", actor="api")
     except InvalidRepositoryURL as error:
         return _error(error, 400)
     except IntakeBusy as error:
@@ -121,6 +124,11 @@ async def _create(request: HttpRequest) -> JsonResponse:
         logger.error("a submission by API failed: %s", error)
         return _error(error, 503)
     return _answer(env, discovery.commit_sha, answers)
+
+
+def _found(discovery: Discovery) -> JsonResponse:
+    skills = [found_as_json(skill, named=discovery.named) for skill in discovery.skills]
+    return JsonResponse({"commitSha": discovery.commit_sha, "dryRun": True, "skills": skills})
 
 
 def _answer(env: WorkerEnv, commit_sha: str, answers: list[Accepted]) -> JsonResponse:
@@ -148,6 +156,7 @@ def _accepted(env: WorkerEnv, answer: Accepted) -> dict[str, Any]:
         "skillName": answer.skill.name,
         "skillPath": answer.skill.path,
         "reason": answer.reason,
+        "notes": list(answer.skill.notes),
     }
     if answer.submission is not None:
         item |= as_json(env, answer.submission)

@@ -20,6 +20,9 @@ from vskill.hidden_characters import visible
 
 _TOKEN_SALT = "vskill.intake.discovery"  # noqa: S105 - names what is signed; the key is SECRET_KEY
 TOKEN_HOURS = 6
+# The notes of a skill that a form carries, and the characters of each.
+_MOST_CARRIED = 5
+_CARRIED = 200
 
 
 class NoSkillFound(VskillError):
@@ -36,23 +39,32 @@ class DiscoveryExpired(VskillError):
 
 @dataclass(frozen=True)
 class DiscoveredSkill:
-    """A skill in a repository, and what is wrong with it; equal files have an equal ``source_digest`` (hex)."""
+    """A skill in a repository, and what is wrong with it; equal files have an equal ``source_digest`` (hex).
+
+    ``problems``, ``notes`` and ``internal`` are those of a ``FoundSkill``.
+    """
 
     path: str
     name: str
     description: str
     problems: tuple[str, ...]
     source_digest: str
+    notes: tuple[str, ...] = ()
+    internal: bool = False
 
 
 @dataclass(frozen=True)
 class Discovery:
-    """The skills of one commit of one repository; ``ref`` is the branch or tag that it is on (see ``Snapshot``)."""
+    """The skills of one commit of one repository; ``ref`` is the branch or tag that it is on (see ``Snapshot``).
+
+    ``named`` says that somebody named exactly these, by path or by name, so that internal ones are meant as well.
+    """
 
     repo_url: str
     commit_sha: str
     skills: tuple[DiscoveredSkill, ...]
     ref: str = ""
+    named: bool = False
 
 
 def _source_digest(entries: Sequence[TreeEntry], paths: Sequence[str], folder: str) -> str:
@@ -77,6 +89,8 @@ def _discovered(entries: Iterable[TreeEntry], found: Iterable[FoundSkill]) -> tu
             one.problems,
             # A skill with problems is never submitted, and one in a very deep folder would take long to digest.
             "" if one.problems else _source_digest(ordered, paths, one.path),
+            one.notes,
+            one.internal,
         )
         for one in found
     )
@@ -122,7 +136,8 @@ async def discover_repository(env: WorkerEnv, repository: RepositoryURL, *, path
                 "A skill is a folder with a SKILL.md that starts with its name and description."
             )
         skills = await asyncio.to_thread(_discovered, snapshot.entries, found)
-        return Discovery(repository.url, snapshot.commit_sha, skills, snapshot.ref)
+        named = bool(place.skill) or (bool(folder) and [one.path for one in found] == [folder])
+        return Discovery(repository.url, snapshot.commit_sha, skills, snapshot.ref, named)
 
 
 def folder_of(path: str) -> str:
@@ -138,7 +153,11 @@ def sign_discovery(env: WorkerEnv, discovery: Discovery) -> str:
     """Return a signed text that carries a discovery through a form: no second fetch is needed, and none can be
     forged."""
     skills = [
-        [one.path, one.name, one.description[:300], list(one.problems), one.source_digest] for one in discovery.skills
+        [
+            *(one.path, one.name, one.description[:300], list(one.problems), one.source_digest),
+            *([note[:_CARRIED] for note in one.notes[:_MOST_CARRIED]], one.internal),
+        ]
+        for one in discovery.skills
     ]
     return signing.dumps(
         [discovery.repo_url, discovery.commit_sha, skills, discovery.ref], salt=_salt(env), compress=True
@@ -155,9 +174,20 @@ def read_discovery(env: WorkerEnv, token: str) -> Discovery:
             f"This list of skills is older than {TOKEN_HOURS} hours or was not made here. Nothing was submitted; "
             "enter the address again."
         ) from error
-    return Discovery(
-        repo_url, commit_sha, tuple(DiscoveredSkill(p, n, d, tuple(q), s) for p, n, d, q, s in skills), ref
-    )
+    return Discovery(repo_url, commit_sha, tuple(_carried(*one) for one in skills), ref)
+
+
+def _carried(
+    path: str,
+    name: str,
+    description: str,
+    problems: Sequence[str],
+    source_digest: str,
+    # An earlier release signed none of these.
+    notes: Sequence[str] = (),
+    internal: bool = False,
+) -> DiscoveredSkill:
+    return DiscoveredSkill(path, name, description, tuple(problems), source_digest, tuple(notes), internal)
 
 
 def select(discovery: Discovery, *, path: str = "", name: str = "") -> Discovery:
@@ -170,4 +200,4 @@ def select(discovery: Discovery, *, path: str = "", name: str = "") -> Discovery
     if not chosen:
         known = ", ".join(sorted(one.path or one.name for one in discovery.skills)[:20])
         raise NoSkillFound(f"That repository has no skill {path or name!r}. Nothing was submitted. It has: {known}.")
-    return replace(discovery, skills=chosen)
+    return replace(discovery, skills=chosen, named=True)

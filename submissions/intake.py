@@ -27,6 +27,7 @@ from vskill.errors import VskillError
 from vskill.kv.errors import VersionConflict
 from vskill.kv.threads import writers
 
+INTERNAL = "Its author marks it as internal (metadata.internal), so it is submitted only by its name or path."
 _SAME_CONTENT = "(The same content is not published again: change it, and submit it then.)"
 
 
@@ -45,6 +46,7 @@ class Outcome(StrEnum):
     BLOCKED = "blocked"
     INVALID = "invalid"
     WITHDRAWN = "withdrawn"
+    INTERNAL = "internal"
 
 
 @dataclass(frozen=True)
@@ -73,15 +75,28 @@ async def accept(
     ]
 
 
+async def accept_offered(
+    env: WorkerEnv, discovery: Discovery, *, source: str, actor: str, submitter: str = ""
+) -> list[Accepted]:
+    """Submit every skill of a discovery but those that are internal and were not named, and return all answers.
+
+    ``source``, ``actor`` and ``submitter`` are those of ``accept``.
+    """
+    left = [] if discovery.named else [skill for skill in discovery.skills if skill.internal]
+    paths = [skill.path for skill in discovery.skills if skill not in left]
+    accepted = await accept(env, discovery, paths, source=source, actor=actor, submitter=submitter)
+    return [*accepted, *(Accepted(skill, Outcome.INTERNAL, None, INTERNAL) for skill in left)]
+
+
 async def submit(
     env: WorkerEnv, url: str, *, path: str = "", name: str = "", source: str, actor: str
 ) -> tuple[Discovery, list[Accepted]]:
-    """Discover the repository at ``url`` and submit all of its skills, or the one at ``path`` or of that ``name``.
+    """Discover the repository at ``url`` and submit what it offers, or the one skill at ``path`` or of that ``name``.
 
     ``source`` and ``actor`` are those of ``accept``. Raises what ``discover`` and ``accept`` raise.
     """
     discovery = select(await discover(env, url, path=path), path=path, name=name)
-    return discovery, await accept(env, discovery, [one.path for one in discovery.skills], source=source, actor=actor)
+    return discovery, await accept_offered(env, discovery, source=source, actor=actor)
 
 
 def _published(env: WorkerEnv, identity: str, source_digest: str) -> Submission | None:

@@ -15,6 +15,7 @@ from marketplace.models import SkillEntry
 from marketplace.skills.publishers import skill_identity
 from marketplace.skills.visibility import visible_skills
 from marketplace.skills.withdrawal import why_withdrawn
+from submissions.discovery import DiscoveredSkill
 from submissions.messages import count_ahead
 from submissions.models import SubmissionEntry, SubmissionTransition
 from submissions.states import STATES, Group, State
@@ -82,6 +83,20 @@ def withdrawal_of(env: WorkerEnv, submission: Submission) -> str:
         return ""
     identity = skill_identity(submission.text("repoUrl"), submission.text("skillPath"))
     return why_withdrawn(env, identity, submission.text("version"))
+
+
+def found_as_json(skill: DiscoveredSkill, *, named: bool) -> dict[str, Any]:
+    """Return what API and command say about a skill before it is submitted; ``named`` is that of its discovery."""
+    would_be = "refused" if skill.problems else "left out" if skill.internal and not named else "submitted"
+    return {
+        "skillName": skill.name,
+        "skillPath": skill.path,
+        "description": skill.description,
+        "wouldBe": would_be,
+        "problems": list(skill.problems),
+        "notes": list(skill.notes),
+        "internal": skill.internal,
+    }
 
 
 def transition_as_json(step: SubmissionTransition) -> dict[str, Any]:

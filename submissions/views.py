@@ -103,11 +103,13 @@ def _found(env: WorkerEnv, discovery: Discovery) -> list[dict[str, Any]]:
                 "name": skill.name,
                 "description": skill.description,
                 "problems": skill.problems,
+                "notes": skill.notes,
+                "internal": skill.internal,
                 "status": status,
                 "status_label": "" if info is None else info.label,
                 "href": _href(entry, shown) if entry is not None else "",
                 "selectable": not skill.problems and status not in ("pending", "held", "blocked"),
-                "checked": not skill.problems and status == "new",
+                "checked": not skill.problems and status == "new" and (discovery.named or not skill.internal),
             }
         )
     return found

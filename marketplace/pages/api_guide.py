@@ -49,7 +49,10 @@ GROUPS: Final = (
         "Submit",
         "The answer is the state that the submission really has; follow it at its own address.",
         (
-            Call("POST /api/v1/submissions", 'Submit {"repoUrl": "https://…", "skillPath": "optional"}. No account.'),
+            Call(
+                "POST /api/v1/submissions",
+                'Submit {"repoUrl": "https://…", "skillPath": "optional"}; "dryRun": true lists only. No account.',
+            ),
             Call("GET /api/v1/submissions/{id}", "Where one submission stands, with reasons and every step."),
         ),
     ),

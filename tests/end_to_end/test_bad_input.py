@@ -195,6 +195,9 @@ LISTED = [
         Bad("files; 500 are allowed", broken(skill_md("other-skill"), **{f"d/{n}": "x" for n in range(600)})),
         id="600 files",
     ),
+]
+# Found when the skill is checked, because a list of skills does not know the sizes of files.
+CHECKED = [
     pytest.param(
         Bad("10 MiB are allowed", broken(skill_md("other-skill"), **{"big.bin": bytes(11 * 1024 * 1024)})), id="11 MiB"
     ),
@@ -248,6 +251,22 @@ async def test_a_bad_skill_alone_is_refused_by_name(env: WorkerEnv, tmp_path: Pa
     assert bad.words in body["message"]
     assert "Nothing was submitted" in body["message"]
     assert await ends_well(env) == {}
+
+
+@pytest.mark.parametrize("bad", CHECKED)
+async def test_a_skill_that_fails_its_check_says_what_to_change(env: WorkerEnv, tmp_path: Path, bad: Bad) -> None:
+    visitor = Visitor()
+    assert await visitor.ask_for(beside_a_good_one(tmp_path, bad)) == [GOOD, BAD]
+    await visitor.pick([GOOD, BAD])
+    assert visitor.status == 302
+    assert await ends_well(env) == {GOOD: "PUBLISHED", BAD: "TIER1_FAILED"}
+    items = (await get_json("/api/v1/submissions"))["items"]
+    failed = next(item for item in items if item["skillPath"] == BAD)
+    told: dict[str, Any] = await get_json(f"/api/v1/submissions/{failed['id']}")
+    assert any(bad.words in reason for reason in [told["reason"], *told["decision"]["reasons"]])
+    await visitor.open(f"/submissions/{failed['id']}")
+    assert bad.words in visitor.words()
+    assert "Needs changes" in visitor.words()
 
 
 @pytest.mark.parametrize("bad", HELD)

@@ -66,7 +66,7 @@ def test_nothing_in_the_demo_is_a_link_in_a_checkout_of_this_project() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_every_kind_of_end_is_seen(capsys: pytest.CaptureFixture[str]) -> None:
+def test_published_held_and_broken_skills_are_seen(capsys: pytest.CaptureFixture[str]) -> None:
     submitted = load(capsys)
     assert outcomes(submitted) == {
         **dict.fromkeys(GOOD | {"key-backup", "shared-glossary"}, "created"),

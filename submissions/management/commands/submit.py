@@ -13,9 +13,9 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
-from submissions.discovery import discover, select
-from submissions.intake import Outcome, accept
-from submissions.presentation import as_json
+from submissions.discovery import Discovery, discover, select
+from submissions.intake import INTERNAL, Outcome, accept_offered
+from submissions.presentation import as_json, found_as_json
 from vskill.configuration import load
 from vskill.environments import WorkerEnv
 from vskill.errors import VskillError
@@ -56,12 +56,9 @@ class Command(EnvironmentCommand):
             discovery = await discover(env, options["url"], path=options["path"])
             discovery = select(discovery, path=options["path"], name=options["name"])
             if options["dry_run"]:
-                for skill in discovery.skills:
-                    state = "; ".join(skill.problems) or "would be submitted"
-                    self.stdout.write(f"{skill.name or skill.path or '.'}\t{skill.path or '.'}\t{state}")
+                self._print_found(discovery, as_json=options["as_json"])
                 return
-            paths = [skill.path for skill in discovery.skills]
-            answers = await accept(env, discovery, paths, source="command", actor=getpass.getuser())
+            answers = await accept_offered(env, discovery, source="command", actor=getpass.getuser())
         except VskillError as error:
             raise CommandError(str(error)) from error
         env = _as_reached(env)
@@ -72,6 +69,7 @@ class Command(EnvironmentCommand):
                     "skillName": answer.skill.name,
                     "outcome": answer.outcome,
                     "reason": answer.reason,
+                    "notes": answer.skill.notes,
                     "submission": as_json(env, answer.submission) if answer.submission else None,
                 }
                 for answer in answers
@@ -81,15 +79,29 @@ class Command(EnvironmentCommand):
             )
         else:
             self._print(env, answers)
-        if any(answer.submission is None for answer in answers):
+        if any(answer.submission is None and answer.outcome is not Outcome.INTERNAL for answer in answers):
             raise CommandError("Some skills were not submitted; see above for the reasons.")
+
+    def _print_found(self, discovery: Discovery, *, as_json: bool) -> None:
+        if as_json:
+            skills = [found_as_json(skill, named=discovery.named) for skill in discovery.skills]
+            self.stdout.write(
+                json.dumps({"repoUrl": discovery.repo_url, "commitSha": discovery.commit_sha, "skills": skills})
+            )
+            return
+        for skill in discovery.skills:
+            would = found_as_json(skill, named=discovery.named)["wouldBe"]
+            said = ["would be submitted"] if would == "submitted" else skill.problems or [INTERNAL]
+            state = "; ".join([*said, *skill.notes])
+            self.stdout.write(f"{skill.name or skill.path or '.'}\t{skill.path or '.'}\t{state}")
 
     def _print(self, env: WorkerEnv, answers: list[Any]) -> None:
         width = max(len(answer.skill.name or answer.skill.path or ".") for answer in answers)
         for answer in answers:
             name = (answer.skill.name or answer.skill.path or ".").ljust(width)
             if answer.submission is None:
-                self.stdout.write(self.style.ERROR(f"{name}  {answer.outcome}: {answer.reason}"))
+                style = self.style.WARNING if answer.outcome is Outcome.INTERNAL else self.style.ERROR
+                self.stdout.write(style(f"{name}  {answer.outcome}: {answer.reason}"))
                 continue
             known = "" if answer.outcome is Outcome.CREATED else f" ({answer.outcome.replace('_', ' ')})"
             self.stdout.write(
