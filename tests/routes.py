@@ -9,7 +9,7 @@ from typing import Final
 from django.urls import URLPattern, URLResolver, get_resolver
 
 _CONVERTER: Final = re.compile(r"<(?:\w+:)?\w+>")
-# Django's admin ends with a pattern for every other address below it.
+# Django's admin ends with patterns for its apps, and for every other address below it.
 _ANYTHING: Final = re.compile(r"\(\?P<\w+>[^)]*\)")
 PLACE: Final = "{}"
 
@@ -21,7 +21,9 @@ def every_route() -> list[str]:
 
 def _below(start: str, patterns: list[URLPattern | URLResolver]) -> Iterator[str]:
     for pattern in patterns:
-        route = start + _ANYTHING.sub(PLACE, _CONVERTER.sub(PLACE, str(pattern.pattern))).removesuffix("$")
+        # Regular expressions first: the name of a group looks like a converter.
+        written = _ANYTHING.sub(PLACE, str(pattern.pattern)).removeprefix("^").removesuffix("$")
+        route = start + _CONVERTER.sub(PLACE, written)
         if isinstance(pattern, URLResolver):
             yield from _below(route, pattern.url_patterns)
         else:

@@ -15,6 +15,7 @@ from urllib.parse import quote, urlencode
 import pytest
 from django.contrib.auth import get_user_model
 from django.test import Client, override_settings
+from django.urls import resolve
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -31,6 +32,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 ROUTES: Final = every_route()
 PUBLIC: Final = [route for route in ROUTES if not route.startswith("/admin/")]
 STAFF: Final = [route for route in ROUTES if route.startswith("/admin/") and "logout" not in route]
+# A run visits each staff page with a seventh of the hostile values.
+SHARDS: Final = 7
 METHODS: Final = ("GET", "HEAD", "POST", "PUT", "OPTIONS")
 # Of processor time. A page takes a few hundredths.
 MOST_SECONDS: Final = 2.0
@@ -120,14 +123,42 @@ def query_of(pairs: list[tuple[str, str]]) -> str:
     return urlencode([(name, value.encode("utf-8", "surrogatepass")) for name, value in pairs])
 
 
+def staff_requests(number: int, seed: int) -> list[tuple[str, str]]:
+    """Return the staff pages, each with a method, that one run visits with the hostile value of this number.
+
+    All values together visit every page, with GET and with POST. Other seeds spread the values otherwise.
+    """
+    own = range((seed - number) % SHARDS, len(STAFF), SHARDS)
+    return [(("GET", "POST")[(number // SHARDS) % 2], STAFF[index]) for index in own]
+
+
+@pytest.mark.parametrize("seed", [0, 1, 12345])
+def test_every_staff_page_is_visited_with_each_method(seed: int) -> None:
+    visited = {request for number in range(len(HOSTILE)) for request in staff_requests(number, seed)}
+    assert visited == {(method, route) for method in ("GET", "POST") for route in STAFF}
+
+
+def test_the_routes_are_addresses_that_lead_somewhere() -> None:
+    for route in ROUTES:
+        assert resolve(route.replace(PLACE, "submissions")), route
+    assert {"/admin/", "/admin/{}/", "/admin/submissions/submissionentry/operate/{}/"} <= set(STAFF)
+
+
 @pytest.mark.parametrize("third", range(3))
-def test_no_route_fails_on_a_hostile_part(filled: WorkerEnv, staff: Client, third: int) -> None:
-    for value in HOSTILE[third::3]:
+def test_no_route_fails_on_a_hostile_part(
+    filled: WorkerEnv, staff: Client, third: int, pytestconfig: pytest.Config
+) -> None:
+    chosen = str(pytestconfig.getoption("--hypothesis-seed") or "0")
+    seed = int(chosen) if chosen.isdecimal() else 0
+    for number, value in list(enumerate(HOSTILE))[third::3]:
         query = query_of([(name, value) for name in NAMES])
         for route in PUBLIC:
             ask(staff, "GET", filled_in(route, [value] * 4) if PLACE in route else f"{route}?{query}")
-        for route in STAFF[::7]:
-            ask(staff, "GET", f"{filled_in(route, [value] * 2)}?{query}")
+        posted = query_of([(name, value) for name in (*FIELDS, *ADMIN_FIELDS)])
+        for method, route in staff_requests(number, seed):
+            path = f"{filled_in(route, [value] * 2)}?{query}"
+            sent = {"data": posted, "content_type": "application/x-www-form-urlencoded"} if method == "POST" else {}
+            ask(staff, method, path, **sent)
         for name in ("repoUrl", "name"):
             ask(staff, "GET", f"/api/v1/blocklist/check?{query_of([(name, value)])}")
         body = json.dumps(dict.fromkeys(FIELDS, value))

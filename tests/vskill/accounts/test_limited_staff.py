@@ -84,6 +84,8 @@ def is_nobody(client: Client, path: str) -> None:
 
 
 def filled_in(route: str) -> str:
+    if route == f"/admin/{PLACE}/":
+        return "/admin/submissions/"
     return route.replace(PLACE, "requeue" if "operate" in route else "1")
 
 
