@@ -27,7 +27,8 @@ class SkillRecord:
 
     ``publisher`` is the owner's identity, ``host/owner`` in lower case, and ``publisher_handle`` the short name in
     URLs. ``repo_url`` is the URL of the repository, ``skill_path`` the skill's folder in it, and ``identity`` a hash
-    of both. ``visibility`` is one of ``Visibility``, with the operator's ``visibility_reason``. ``published_at`` and
+    of both. ``source_missing`` is a commit of the repository that no longer has the folder, empty while it is there.
+    ``visibility`` is one of ``Visibility``, with the operator's ``visibility_reason``. ``published_at`` and
     ``updated_at`` are ISO texts in UTC.
     """
 
@@ -52,6 +53,7 @@ class SkillRecord:
     capabilities: tuple[str, ...] = ()
     visibility_reason: str = ""
     submission_id: str = ""
+    source_missing: str = ""
     published_at: str = ""
     updated_at: str = ""
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from django.core import signing
 
+from marketplace.skills.store import now_text
 from submissions.source.fetching import fetch, repository_url, scratch_folder
 from submissions.source.tree_entries import TreeEntry, odd_name
 from submissions.source.urls import RepositoryURL
@@ -17,6 +18,7 @@ from submissions.verification.found_skills import FoundSkill, find_skills, skill
 from vskill.environments import WorkerEnv
 from vskill.errors import VskillError
 from vskill.hidden_characters import visible
+from vskill.kv.threads import readers
 
 _TOKEN_SALT = "vskill.intake.discovery"  # noqa: S105 - names what is signed; the key is SECRET_KEY
 TOKEN_HOURS = 6
@@ -58,6 +60,8 @@ class Discovery:
     """The skills of one commit of one repository; ``ref`` is the branch or tag that it is on (see ``Snapshot``).
 
     ``named`` says that somebody named exactly these, by path or by name, so that internal ones are meant as well.
+    Where these are all skills of the newest commit of the default branch, ``listed_at`` is an ISO text of the
+    database's clock from before they were listed; otherwise it is empty.
     """
 
     repo_url: str
@@ -65,6 +69,7 @@ class Discovery:
     skills: tuple[DiscoveredSkill, ...]
     ref: str = ""
     named: bool = False
+    listed_at: str = ""
 
 
 def _source_digest(entries: Sequence[TreeEntry], paths: Sequence[str], folder: str) -> str:
@@ -118,6 +123,7 @@ async def discover(env: WorkerEnv, url: str, *, path: str = "") -> Discovery:
 async def discover_repository(env: WorkerEnv, repository: RepositoryURL, *, path: str = "") -> Discovery:
     """List the skills of a repository whose address has been normalised, or those in its folder ``path``."""
     wanted = folder_of(path)
+    begun_at = await readers.run(now_text, env)
     async with scratch_folder() as scratch:
         snapshot = await fetch(env, repository, scratch, wanted=skill_files_below(wanted))
         place, folder = snapshot.place, wanted or snapshot.place.path
@@ -137,7 +143,9 @@ async def discover_repository(env: WorkerEnv, repository: RepositoryURL, *, path
             )
         skills = await asyncio.to_thread(_discovered, snapshot.entries, found)
         named = bool(place.skill) or (bool(folder) and [one.path for one in found] == [folder])
-        return Discovery(repository.url, snapshot.commit_sha, skills, snapshot.ref, named)
+        whole = snapshot.ref == "HEAD" and not (folder or place.skill or place.ref)
+        listed_at = begun_at if whole else ""
+        return Discovery(repository.url, snapshot.commit_sha, skills, snapshot.ref, named, listed_at)
 
 
 def folder_of(path: str) -> str:
@@ -160,21 +168,23 @@ def sign_discovery(env: WorkerEnv, discovery: Discovery) -> str:
         for one in discovery.skills
     ]
     return signing.dumps(
-        [discovery.repo_url, discovery.commit_sha, skills, discovery.ref], salt=_salt(env), compress=True
+        [discovery.repo_url, discovery.commit_sha, skills, discovery.ref, discovery.listed_at],
+        salt=_salt(env),
+        compress=True,
     )
 
 
 def read_discovery(env: WorkerEnv, token: str) -> Discovery:
     """Return the discovery that ``sign_discovery`` signed; raise ``DiscoveryExpired`` for any other text."""
     try:
-        repo_url, commit_sha, skills, ref = signing.loads(token, salt=_salt(env), max_age=TOKEN_HOURS * 3600)
-    # ValueError: signed by an earlier release, which had no ref.
+        repo_url, commit_sha, skills, ref, listed_at = signing.loads(token, salt=_salt(env), max_age=TOKEN_HOURS * 3600)
+    # ValueError: signed by an earlier release, which had fewer parts.
     except (signing.BadSignature, ValueError) as error:
         raise DiscoveryExpired(
             f"This list of skills is older than {TOKEN_HOURS} hours or was not made here. Nothing was submitted; "
             "enter the address again."
         ) from error
-    return Discovery(repo_url, commit_sha, tuple(_carried(*one) for one in skills), ref)
+    return Discovery(repo_url, commit_sha, tuple(_carried(*one) for one in skills), ref, listed_at=listed_at)
 
 
 def _carried(
@@ -200,4 +210,4 @@ def select(discovery: Discovery, *, path: str = "", name: str = "") -> Discovery
     if not chosen:
         known = ", ".join(sorted(one.path or one.name for one in discovery.skills)[:20])
         raise NoSkillFound(f"That repository has no skill {path or name!r}. Nothing was submitted. It has: {known}.")
-    return replace(discovery, skills=chosen, named=True)
+    return replace(discovery, skills=chosen, named=True, listed_at="")

@@ -14,6 +14,7 @@ from django.db import IntegrityError, transaction
 
 from marketplace.skills.blocklist import is_blocked
 from marketplace.skills.publishers import skill_identity
+from marketplace.skills.source_changes import note_source
 from marketplace.skills.withdrawal import why_withdrawn
 from submissions import messages
 from submissions.discovery import DiscoveredSkill, Discovery, discover, select
@@ -65,9 +66,19 @@ async def accept(
     """Submit the skills at ``paths`` of a discovery, and return the answer for each.
 
     ``source`` names the way in (form, api, command, demo), ``actor`` who used it, ``submitter`` on whose behalf.
+    The published skills of the repository that it no longer has are marked; see ``note_source``.
     Idempotent: a skill that is on its way, or published with the same content, is answered with that submission.
     """
     by_path = {one.path: one for one in discovery.skills}
+    if discovery.listed_at:
+        await writers.run(
+            note_source,
+            env,
+            discovery.repo_url,
+            list(by_path),
+            commit_sha=discovery.commit_sha,
+            listed_at=discovery.listed_at,
+        )
     chosen = [by_path[path] for path in dict.fromkeys(paths) if path in by_path]
     return [
         await writers.run(accept_one, env, discovery, skill, source=source, actor=actor, submitter=submitter)

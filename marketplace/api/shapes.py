@@ -14,7 +14,7 @@ from marketplace.errors import MalformedRecord
 from marketplace.judgement import verdict_of
 from marketplace.models import SkillEntry, SkillVersion
 from marketplace.skills.publishers import publisher_of
-from marketplace.skills.withdrawal import withdrawn, withheld
+from marketplace.skills.withdrawal import source_gone, withdrawn, withheld
 
 
 def _tags(skill: SkillEntry) -> list[str]:
@@ -56,6 +56,7 @@ def skill_shape(skill: SkillEntry, latest: SkillVersion | None) -> dict[str, Any
         "license": skill.license,
         "verdict": verdict,
         "verdictWarning": said.warning or None,
+        "sourceNote": source_gone(skill) or None,
         "isSuspicious": said.suspicious,
         "name": f"{skill.publisher_handle}/{repository}/{skill.slug}",
         "author": skill.publisher_handle,

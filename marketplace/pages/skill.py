@@ -20,6 +20,7 @@ from marketplace.pages.markdown import render_markdown
 from marketplace.pages.source_links import source_href
 from marketplace.pages.text_links import TextLinks
 from marketplace.pages.wording import version_words
+from marketplace.skills.withdrawal import source_gone
 from vskill.environments import WorkerEnv
 
 MOST_VERSIONS: Final = 100
@@ -77,6 +78,7 @@ def head(found: Found) -> dict[str, Any]:
             "repo_href": skill.repo_url if web else "",
             "path": skill.skill_path,
             "downloads": skill.downloads,
+            "source_gone": source_gone(skill),
         },
         "version": {
             "version": version.version,

@@ -19,6 +19,7 @@ from marketplace.skills.blocklist import is_blocked
 from marketplace.skills.latest import with_latest
 from marketplace.skills.publishers import Publisher, publisher_of, skill_identity
 from marketplace.skills.slugs import slug_candidates
+from marketplace.skills.source_changes import adopt_moved_skill
 from marketplace.skills.store import Event, create_skill, in_transaction, locked_skill_of, slug_is_taken, update_skill
 from marketplace.skills.versions import choose_version
 from vskill.environments import WorkerEnv
@@ -182,6 +183,14 @@ def _publish(env: WorkerEnv, prepared: PreparedPublication) -> PublishedVersion:
     publication = prepared.publication
     versions = SkillVersion.objects.using(env.database).filter(namespace=env.name)
     row = locked_skill_of(env, prepared.identity)
+    if row is None and adopt_moved_skill(
+        env,
+        publication.repo_url,
+        publication.skill_path,
+        prepared.version_fields["name"],
+        actor=publication.actor,
+    ):
+        row = locked_skill_of(env, prepared.identity)
     again = versions.filter(submission_id=publication.submission_id).select_related("skill").first()
     if again is not None:
         return PublishedVersion(again.skill.slug, again.version, created=False)
@@ -210,7 +219,7 @@ def _write_skill(
     publication = prepared.publication
     event = Event("published", publication.actor, version=versions[-1].version)
     if row is not None:
-        record = replace(with_latest(row.record, versions), repo_url=publication.repo_url)
+        record = replace(with_latest(row.record, versions), repo_url=publication.repo_url, source_missing="")
         update_skill(env, row, record, event)
         return row
     record = SkillRecord(

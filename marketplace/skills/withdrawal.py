@@ -39,6 +39,17 @@ def withdrawn(version: SkillVersion) -> str:
     return ""
 
 
+def source_gone(skill: SkillEntry) -> str:
+    """Return that the source of a skill no longer has it; empty where it has, or where that was not looked for."""
+    try:
+        missing = skill.record.source_missing
+    except (MalformedRecord, ValueError):
+        return ""
+    return (
+        f"Its source no longer has it: it is not in commit {missing[:12]}. What is published stays." if missing else ""
+    )
+
+
 def nothing_offered(env: WorkerEnv, skill: SkillEntry) -> str:
     """Return why a skill has no version on offer: it is withheld, or its newest version is withdrawn."""
     if reason := withheld(skill):
