@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from contextlib import nullcontext
+from contextlib import AsyncExitStack, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -12,20 +12,25 @@ from typing import Any, Final
 from marketplace.skills.publishers import publisher_identity
 from submissions.source.errors import CommitNotAvailable
 from submissions.source.fetching import fetch, repository_url
+from submissions.source.git import Snapshot
 from submissions.source.places import Place
+from submissions.source.snapshots import Asked, shared_snapshot
+from submissions.source.wanted import Wanted
 from submissions.states import State
 from submissions.store.batched_transitions import move
 from submissions.store.evidence import STRUCTURE, Evidence, read_evidence, write_evidence
+from submissions.store.queries import waiting_paths
 from submissions.store.records import Submission
 from submissions.store.transitions import Step
 from submissions.verification import structure
 from submissions.verification.engines.base import Engine, EngineResult, EngineStatus
 from submissions.verification.findings import Finding
-from submissions.verification.packages import SkillPackage, files_of_package, read_package
+from submissions.verification.packages import SkillPackage, files_of_package, files_of_packages, read_package
 from submissions.verification.runner import run_engine
 from submissions.verification.verdict import Decision, Verdict, VerdictPolicy, decide
 from vskill.environments import WorkerEnv
 from vskill.fair_slots import FairSlots
+from vskill.kv.threads import readers
 from vskill.work_limits import hold_slot
 
 ACTOR: Final = "verification"
@@ -79,30 +84,37 @@ class Run:
     async def package(self) -> SkillPackage:
         """Return the skill at the pinned commit, or at the newest one where the host no longer serves that commit."""
         if self._package is None:
-            repository = repository_url(self.env, self.submission.text("repoUrl"))
-            path = self.submission.text("skillPath")
-            wanted = files_of_package(path)
-            pinned, known_ref = self.submission.text("commitSha") or None, self.submission.text("sourceRef")
+            async with AsyncExitStack() as held:
+                snapshot, known_ref = await self._snapshot(held)
+                self.commit_sha, self.ref = snapshot.commit_sha, snapshot.ref or known_ref
+                destination = self._new_folder("tree")
+                self._package = await read_package(snapshot, self.submission.text("skillPath"), destination=destination)
+        return self._package
+
+    async def _snapshot(self, held: AsyncExitStack) -> tuple[Snapshot, str]:
+        """Return the snapshot to read, which ``held`` keeps, and the ref that its commit is known to be on ('': none).
+
+        The snapshot of a pinned commit is shared with the other submissions that name it.
+        """
+        repository = repository_url(self.env, self.submission.text("repoUrl"))
+        path = self.submission.text("skillPath")
+        wanted = files_of_package(path)
+        pinned, known_ref = self.submission.text("commitSha"), self.submission.text("sourceRef")
+
+        async def also() -> Wanted:
+            waiting = await readers.run(waiting_paths, self.env, self.submission.text("repoUrl"))
+            return files_of_packages([path, *waiting])
+
+        if pinned:
+            # An earlier release accepted it without looking for the ref.
+            asked = Asked(repository, pinned, wanted, also, find_ref=not known_ref)
             try:
-                snapshot = await fetch(
-                    self.env,
-                    repository,
-                    self._new_folder("git"),
-                    commit_sha=pinned,
-                    # An earlier release accepted it without looking.
-                    find_ref=not known_ref,
-                    wanted=wanted,
-                    patient=True,
-                )
+                return await held.enter_async_context(shared_snapshot(self.env, asked)), known_ref
             except CommitNotAvailable:
                 # Of the branch that it was submitted from, and never of another one.
                 places = (Place(known_ref),) if known_ref not in ("", "HEAD") else ()
-                newest = replace(repository, places=places)
-                snapshot = await fetch(self.env, newest, self._new_folder("git"), wanted=wanted, patient=True)
-                known_ref = ""
-            self.commit_sha, self.ref = snapshot.commit_sha, snapshot.ref or known_ref
-            self._package = await read_package(snapshot, path, destination=self._new_folder("tree"))
-        return self._package
+                repository = replace(repository, places=places)
+        return await fetch(self.env, repository, self._new_folder("git"), wanted=wanted, patient=True), ""
 
     def forget_package(self) -> None:
         """Fetch again at the next use."""

@@ -96,7 +96,8 @@ def fetch_slots() -> FairSlots:
 
 
 @asynccontextmanager
-async def _slot(env: WorkerEnv, repository: RepositoryURL, *, patient: bool) -> AsyncIterator[None]:
+async def fetch_slot(env: WorkerEnv, repository: RepositoryURL, *, patient: bool) -> AsyncIterator[None]:
+    """Hold a slot for a fetch of ``repository`` during the body; ``patient`` is that of ``fetch``."""
     path = (env.name, repository.host, repository.owner)
     async with AsyncExitStack() as held:
         try:
@@ -127,7 +128,7 @@ async def fetch(
     without a limit, because a busy process is no failure of this repository. Raises the other errors of
     ``fetch_snapshot`` as well.
     """
-    async with _slot(env, repository, patient=patient):
+    async with fetch_slot(env, repository, patient=patient):
         return await fetch_snapshot(
             repository,
             directory=directory,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
@@ -26,7 +26,15 @@ from submissions.source.reachable import ref_of
 from submissions.source.refs import Origin, choose_place
 from submissions.source.tree_entries import TreeEntry
 from submissions.source.urls import RepositoryURL, SourcePolicy, resolve_below
-from submissions.source.wanted import NARROW, NarrowFetchRefused, Wanted, bring, list_wanted, refuses_narrow_fetch
+from submissions.source.wanted import (
+    NARROW,
+    NarrowFetchRefused,
+    Wanted,
+    bring,
+    list_wanted,
+    present,
+    refuses_narrow_fetch,
+)
 from vskill.hidden_characters import visible
 from vskill.processes.machine_faults import MachineFault, fault_of_child
 
@@ -48,6 +56,7 @@ class Snapshot:
     entries: tuple[TreeEntry, ...]
     sandbox: GitSandbox
     limits: FetchLimits
+    origin: Origin
     ref: str = ""
     place: Place = field(default_factory=Place)
 
@@ -87,7 +96,7 @@ async def fetch_snapshot(
             ref = await ref_of(sandbox, origin, sha, limits)
         listed, chosen = await list_wanted(sandbox, sha, asked.or_below(place.path), limits)
         entries = await bring(sandbox, origin, listed, chosen, limits)
-        return Snapshot(sha, sandbox.git_dir, entries, sandbox, limits, ref, place)
+        return Snapshot(sha, sandbox.git_dir, entries, sandbox, limits, origin, ref, place)
 
     try:
         async with asyncio.timeout(limits.seconds):
@@ -99,6 +108,27 @@ async def fetch_snapshot(
                 return await take(whole, narrow=False)
     except TimeoutError:
         raise fetch_timed_out(repository.host, limits) from None
+
+
+async def complete(snapshot: Snapshot, wanted: Wanted, *, may_fetch: bool) -> Snapshot | None:
+    """Return the snapshot with the files that ``wanted`` asks for, or ``None`` where one of them is missing.
+
+    With ``may_fetch`` what is missing is fetched, and nobody else may fetch into the same repository meanwhile. Raises
+    a SourceError as ``fetch_snapshot`` does.
+    """
+    limits = snapshot.limits
+    try:
+        async with asyncio.timeout(limits.seconds):
+            listed, chosen = await list_wanted(snapshot.sandbox, snapshot.commit_sha, wanted, limits)
+            if may_fetch:
+                entries = await bring(snapshot.sandbox, snapshot.origin, listed, chosen, limits)
+            elif (there := await present(snapshot.sandbox, listed, chosen, limits)) is None:
+                return None
+            else:
+                entries = there
+    except TimeoutError:
+        raise fetch_timed_out(snapshot.origin.host, limits) from None
+    return replace(snapshot, entries=entries)
 
 
 async def _fetch(

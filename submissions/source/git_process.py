@@ -69,7 +69,10 @@ class GitSandbox:
         Without it git knows no host that it could ask for a missing object, so that an object which was not fetched is
         missing, for every version of git.
         """
-        (self.git_dir / "config").write_text(_REPOSITORY_CONFIG, encoding="ascii")
+        # Replaced as a whole: others may be reading a repository that is shared.
+        written = self.git_dir / "config.written"
+        written.write_text(_REPOSITORY_CONFIG, encoding="ascii")
+        written.replace(self.git_dir / "config")
 
     async def run(self, *arguments: str, limits: ChildLimits, transport: str = "", stdin: bytes = b"") -> ChildResult:
         """Run one git command and return its result, whatever its exit status.
@@ -107,6 +110,11 @@ async def open_sandbox(directory: Path, *, configuration: Sequence[tuple[str, st
     sandbox = GitSandbox(git, directory)
     _make_repository(sandbox.git_dir)
     return sandbox
+
+
+async def reopen_sandbox(directory: Path) -> GitSandbox:
+    """Return the sandbox that ``open_sandbox`` made in ``directory`` before; raises GitUnavailable."""
+    return GitSandbox(await _find_git(directory), directory)
 
 
 def _make_repository(git_dir: Path) -> None:

@@ -141,6 +141,26 @@ async def bring(
         sizes |= await _sizes(sandbox, missing, limits)
         if not sizes.keys() >= set(missing):
             raise NarrowFetchRefused
+    return await _within_limits(entries, chosen, sizes, limits)
+
+
+async def present(
+    sandbox: GitSandbox, entries: Sequence[TreeEntry], chosen: Sequence[TreeEntry], limits: FetchLimits
+) -> tuple[TreeEntry, ...] | None:
+    """Return what ``bring`` returns where none of the ``chosen`` ones of ``entries`` is missing, and else ``None``.
+
+    Nothing is fetched. ``limits`` are those of ``bring``.
+    """
+    oids = await asyncio.to_thread(_oids, chosen)
+    sizes = await _sizes(sandbox, oids, limits)
+    if not sizes.keys() >= set(oids):
+        return None
+    return await _within_limits(entries, chosen, sizes, limits)
+
+
+async def _within_limits(
+    entries: Sequence[TreeEntry], chosen: Sequence[TreeEntry], sizes: dict[str, int], limits: FetchLimits
+) -> tuple[TreeEntry, ...]:
     total, sized = await asyncio.to_thread(_with_sizes, entries, chosen, sizes)
     if total > limits.tree_bytes:
         raise RepositoryTooLarge(

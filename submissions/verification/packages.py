@@ -20,6 +20,9 @@ from submissions.verification.skill_files import is_readable, read_skill_file, s
 from submissions.verification.structure import PackageLimits
 from vskill.hidden_characters import visible
 
+# How many files of several packages are fetched at once.
+_TOGETHER = 4000
+
 
 @dataclass(frozen=True)
 class SkillPackage:
@@ -58,6 +61,28 @@ def files_of_package(path: str, limits: PackageLimits | None = None) -> Wanted:
         return () if skill_file is None else (skill_file,)
 
     return Wanted(folder, choose)
+
+
+def files_of_packages(paths: Collection[str], limits: PackageLimits | None = None) -> Wanted:
+    """Return what ``read_package`` has to fetch for all of ``paths``, as far as ``_TOGETHER`` files reach."""
+    folders = {path.strip("/") for path in paths}
+
+    def choose(entries: Sequence[TreeEntry]) -> Sequence[TreeEntry]:
+        inside: dict[str, list[TreeEntry]] = {folder: [] for folder in folders}
+        for entry in entries:
+            folder = entry.path
+            while folder:
+                folder = folder.rpartition("/")[0]
+                if folder in inside:
+                    inside[folder].append(entry)
+        chosen: dict[str, TreeEntry] = {}
+        for folder, below_it in inside.items():
+            of_package = files_of_package(folder, limits).choose(below_it)
+            if len(chosen) + len(of_package) <= _TOGETHER:
+                chosen |= {entry.path: entry for entry in of_package}
+        return list(chosen.values())
+
+    return Wanted("", choose)
 
 
 async def read_package(

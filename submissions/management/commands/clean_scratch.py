@@ -1,4 +1,4 @@
-"""Remove the scratch folders of killed processes."""
+"""Remove the scratch folders of killed processes, and snapshots of commits that are not used any more."""
 
 from __future__ import annotations
 
@@ -7,12 +7,16 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from submissions.source.fetching import ABANDONED_AFTER, remove_abandoned_scratch
+from submissions.source.snapshots import make_room
 
 
 class Command(BaseCommand):
     """Remove scratch folders of fetches that no process uses any more."""
 
-    help = "Remove the scratch folders of fetches whose process was killed. No running fetch is older than the limit."
+    help = (
+        "Remove the scratch folders of fetches whose process was killed, and the snapshots of commits that no "
+        "submission has used for a quarter of an hour. No running fetch is older than the limit."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the arguments."""
@@ -23,5 +27,6 @@ class Command(BaseCommand):
     def handle(self, *_args: Any, **options: Any) -> None:
         """Remove them and print how many there were."""
         removed = remove_abandoned_scratch(options["older_than"])
+        snapshots = make_room()
         if options["verbosity"]:
-            self.stdout.write(f"scratch folders removed: {removed}")
+            self.stdout.write(f"scratch folders removed: {removed}; snapshots of commits: {snapshots}")

@@ -56,7 +56,7 @@ def test_the_command_says_how_many_were_removed(tmp_path: Path, capsys: pytest.C
     (tmp_path / "data" / "work" / "dead").mkdir(parents=True)
     call_command("clean_scratch", older_than=-1.0)
 
-    assert capsys.readouterr().out == "scratch folders removed: 1\n"
+    assert capsys.readouterr().out == "scratch folders removed: 1; snapshots of commits: 0\n"
 
     (tmp_path / "data" / "work" / "dead").mkdir()
     call_command("clean_scratch", older_than=-1.0, verbosity=0)
