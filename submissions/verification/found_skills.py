@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from submissions.source.blobs import read_blob, read_blobs_in_batches
+from submissions.source.blobs import read_blobs_in_batches
 from submissions.source.git import Snapshot
 from submissions.source.tree_entries import TreeEntry, below, odd_name
 from submissions.source.wanted import Wanted
@@ -74,11 +74,16 @@ async def find_skills(snapshot: Snapshot, limits: PackageLimits | None = None) -
         )
     links = await read_links(snapshot, snapshot.entries)
     attributes = LfsAttributes()
-    for entry in snapshot.entries:
-        if _is_attributes(entry) and entry.size is not None and entry.size <= _ATTRIBUTES_BYTES:
-            attributes.add(folder_of(entry.path), await read_blob(snapshot, entry))
+    small = await asyncio.to_thread(_attributes_among, snapshot.entries)
+    async for batch in read_blobs_in_batches(snapshot, small):
+        for entry, content in batch:
+            attributes.add(folder_of(entry.path), content)
     tree = await asyncio.to_thread(_Tree, snapshot.entries, links, attributes)
     return await _describe_all(snapshot, tree, found.values(), limits)
+
+
+def _attributes_among(entries: Iterable[TreeEntry]) -> list[TreeEntry]:
+    return [one for one in entries if _is_attributes(one) and one.size is not None and one.size <= _ATTRIBUTES_BYTES]
 
 
 def _is_attributes(entry: TreeEntry) -> bool:

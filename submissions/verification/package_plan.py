@@ -5,6 +5,7 @@ Findings of the kind ``format`` stop the package. Those of severity HIGH hold it
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -39,12 +40,16 @@ def is_skill_file(path: str) -> bool:
 
 async def read_links(snapshot: Snapshot, entries: Iterable[TreeEntry]) -> dict[str, bytes]:
     """Return what the links among ``entries`` hold, by their git ids, as far as they were fetched."""
-    wanted = {
+    wanted = await asyncio.to_thread(_small_links, entries)
+    return {entry.oid: content async for entry, content in read_blobs(snapshot, wanted.values())}
+
+
+def _small_links(entries: Iterable[TreeEntry]) -> dict[str, TreeEntry]:
+    return {
         entry.oid: entry
         for entry in entries
         if entry.is_link and entry.size is not None and entry.size <= MAX_LINK_BYTES
     }
-    return {entry.oid: content async for entry, content in read_blobs(snapshot, wanted.values())}
 
 
 def plan_package(

@@ -15,6 +15,8 @@ from vskill.environments import WorkerEnv
 
 SKILLS = 3000
 
+pytestmark = pytest.mark.django_db(transaction=True)
+
 
 def many_skills() -> dict[str, bytes | str]:
     return {f"skills/s{number:04}/SKILL.md": skill_md(f"s{number:04}") for number in range(SKILLS)}
