@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any, Final, TypeVar
 
+from django.conf import settings
 from django.http import HttpRequest
 from django.urls import Resolver404, resolve
 
 _ATTRIBUTE: Final = "rated"
 _SAFE: Final = ("GET", "HEAD", "OPTIONS")
+# Characters of a path; a client can send as many paths as it likes, and as long.
+_LONGEST_KEPT: Final = 128
 
 View = TypeVar("View", bound=Callable[..., Any])
 
@@ -61,12 +65,20 @@ def rated(kind: Kind | None, form: Form = Form.PAGE) -> Callable[[View], View]:
 
 def rating_of(request: HttpRequest) -> Rated:
     """Return what kind of request this is, and in what form it is answered."""
-    try:
-        found: Rated | None = getattr(resolve(request.path_info).func, _ATTRIBUTE, None)
-    except Resolver404:
-        found = None
-    if found is None:
-        return _OF_THE_API if request.path_info.startswith("/api/") else DEFAULT
+    path = request.path_info
+    found = (_known if len(path) <= _LONGEST_KEPT else _found)(path, settings.ROOT_URLCONF)
     if found.kind in (Kind.SUBMISSIONS, Kind.LOGINS) and request.method in _SAFE:
         return Rated(Kind.READS, found.form)
     return found
+
+
+def _found(path: str, urlconf: str) -> Rated:
+    try:
+        rating: Rated | None = getattr(resolve(path, urlconf).func, _ATTRIBUTE, None)
+    except Resolver404:
+        rating = None
+    return rating or (_OF_THE_API if path.startswith("/api/") else DEFAULT)
+
+
+# Finding the view of a path takes longer than counting its request.
+_known = lru_cache(maxsize=4096)(_found)
