@@ -231,12 +231,24 @@ def _not_a_health_check(record: logging.LogRecord) -> bool:
     return getattr(getattr(record, "request", None), "path", "") != "/healthz"
 
 
+def _without_traceback(record: logging.LogRecord) -> bool:
+    """Take the traceback off a record about a request that Django refused to read: anybody can send any number."""
+    if record.name.startswith("django.security."):
+        record.exc_info = None
+    return True
+
+
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "filters": {"health": {"()": "django.utils.log.CallbackFilter", "callback": _not_a_health_check}},
+    "filters": {
+        "health": {"()": "django.utils.log.CallbackFilter", "callback": _not_a_health_check},
+        "refused requests": {"()": "django.utils.log.CallbackFilter", "callback": _without_traceback},
+    },
     "formatters": {"line": {"format": "{asctime} {levelname:7} {name}: {message}", "style": "{"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["health"]}},
+    "handlers": {
+        "stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["health", "refused requests"]}
+    },
     # While PostgreSQL is away the pool warns at each attempt of each thread; what fails because of it is logged anyway.
     "loggers": {"psycopg.pool": {"level": "ERROR"}},
     "root": {"handlers": ["stderr"], "level": _value["VSKILL_LOG_LEVEL"]},

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.contrib import admin
 from django.urls import include, path
 
-from vskill.views import healthz, not_found, server_error
+from vskill.views import bad_request, healthz, not_found, server_error
 from vskill.web.logins import login
 
 admin.site.site_header = "vskill"
@@ -20,5 +20,6 @@ urlpatterns = [
     path("", include("marketplace.urls")),
 ]
 
+handler400 = bad_request
 handler404 = not_found
 handler500 = server_error

@@ -60,10 +60,21 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponseBase:
     """Answer 404: below ``/api/`` in the form that its clients print, with a page elsewhere."""
     if not request.path.startswith("/api/"):
         return defaults.page_not_found(request, exception)
-    message = "There is nothing at this address."
+    return _for_clients(request, 404, "not_found", "There is nothing at this address.")
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponseBase:
+    """Answer 400 where Django refuses to read a request: in the form of the client, as ``not_found`` does."""
+    if not request.path.startswith("/api/"):
+        return defaults.bad_request(request, exception)
+    message = "This request could not be read: it has too many parameters, or one that cannot be decoded."
+    return _for_clients(request, 400, "bad_request", message)
+
+
+def _for_clients(request: HttpRequest, status: int, code: str, message: str) -> HttpResponse:
     if request.path.startswith(JSON_API):
-        return JsonResponse({"error": "not_found", "message": message}, status=404)
-    return HttpResponse(message, status=404, content_type="text/plain; charset=utf-8")
+        return JsonResponse({"error": code, "message": message}, status=status)
+    return HttpResponse(message, status=status, content_type="text/plain; charset=utf-8")
 
 
 def server_error(request: HttpRequest) -> HttpResponseBase:

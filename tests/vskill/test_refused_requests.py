@@ -1,0 +1,44 @@
+"""A request that Django refuses to read is answered in the form of its client, and costs the log one line."""
+
+from __future__ import annotations
+
+import io
+import logging.config
+from collections.abc import Iterator
+
+import pytest
+from django.conf import settings
+from django.test import Client
+
+MANY = "&".join(f"p{number}=1" for number in range(1200))
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def log() -> Iterator[io.StringIO]:
+    """Collect what the handler that is shipped writes."""
+    written = io.StringIO()
+    (handler,) = [one for one in logging.getLogger().handlers if one.get_name() == "stderr"]
+    assert isinstance(handler, logging.StreamHandler)
+    before = handler.setStream(written)
+    yield written
+    handler.setStream(before)
+
+
+@pytest.mark.parametrize(
+    ("path", "kind", "begins"),
+    [
+        pytest.param("/skills", "text/html", b"<!doctype html>", id="page"),
+        pytest.param("/api/v1/skills", "text/plain", b"This request could not be read", id="clawhub"),
+        pytest.param("/api/v1/submissions", "application/json", b'{"error": "bad_request"', id="json"),
+    ],
+)
+def test_a_request_with_too_many_parameters(log: io.StringIO, path: str, kind: str, begins: bytes) -> None:
+    answer = Client(raise_request_exception=False).get(f"{path}?{MANY}")
+    assert answer.status_code == 400
+    assert answer.headers["Content-Type"].startswith(kind)
+    assert answer.content.strip().startswith(begins)
+    lines = log.getvalue().splitlines()
+    assert 1 <= len(lines) <= 2, lines
+    assert "django.security.TooManyFieldsSent" in lines[0]
