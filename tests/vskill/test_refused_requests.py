@@ -7,7 +7,6 @@ import logging.config
 from collections.abc import Iterator
 
 import pytest
-from django.conf import settings
 from django.test import Client
 
 MANY = "&".join(f"p{number}=1" for number in range(1200))
