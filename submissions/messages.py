@@ -14,6 +14,7 @@ from django.db import connections
 from django.db.models import Exists, Func, OuterRef, Q, QuerySet, Subquery, Value
 from django.db.models.functions import Collate, Concat, Now, Substr
 
+from marketplace.skills.publishers import owned_by, publisher_identity
 from submissions.models import SUBMISSION_PREFIX, QueueMessage, SubmissionEntry
 from submissions.queue.database import get_queue
 from submissions.states import ACTIVE_STATES
@@ -50,9 +51,23 @@ def _about(env: WorkerEnv, submission_id: str, kind: str = VERIFY) -> QuerySet[Q
 def send(env: WorkerEnv, submission_id: str, *, priority: int = 0, restart: bool = False) -> bool:
     """Queue a submission within the caller's transaction, and return whether its message is new or was reset.
 
-    ``priority`` and ``restart`` are those of ``Queue.send``.
+    The publisher of its repository takes turns with the others of ``env``. ``priority`` and ``restart`` are those of
+    ``Queue.send``.
     """
-    return get_queue(env).send(env.name, VERIFY, submission_id, priority=priority, restart=restart)
+    entries = SubmissionEntry.objects.using(env.database).filter(namespace=env.name)
+    repo_url = (
+        entries.filter(key=f"{SUBMISSION_PREFIX}{submission_id}").values_list("repo_url", flat=True).first() or ""
+    )
+    weights = (weight for owner, weight in env.policy.queue_weights if owned_by(repo_url, [owner]))
+    return get_queue(env).send(
+        env.name,
+        VERIFY,
+        submission_id,
+        publisher=publisher_identity(repo_url),
+        weight=next(weights, 1.0),
+        priority=priority,
+        restart=restart,
+    )
 
 
 def is_queued(env: WorkerEnv, submission_id: str) -> bool:
@@ -102,7 +117,7 @@ def unpark(env: WorkerEnv, kind: str, subject: str) -> bool:
     if messages.filter(parked_at__isnull=True).exists():
         return False
     newest = list(messages.order_by("-parked_at").values_list("pk", flat=True)[:1])
-    reset = {"parked_at": None, "errors": 0, "crashes": 0, "available_at": Now(), "due_at": Now()}
+    reset = {"parked_at": None, "errors": 0, "crashes": 0, "available_at": Now(), "due_at": Now(), "turn": None}
     return bool(messages.filter(pk__in=newest).update(**reset))
 
 
@@ -130,7 +145,10 @@ def without_message(env: WorkerEnv) -> list[SubmissionEntry]:
 
 
 def count_ahead(env: WorkerEnv, submission_id: str) -> int | None:
-    """Return how many messages will be received before a submission's, or ``None`` where it does not wait."""
+    """Return how many messages that wait now go before a submission's, or ``None`` where it does not wait.
+
+    More may come before it later: publishers take turns, and one that joins has its first turn in the present round.
+    """
     waiting = QueueMessage.objects.using(env.database).filter(
         Q(leased_until__isnull=True) | Q(leased_until__lte=Now()), environment=env.name, parked_at__isnull=True
     )
@@ -140,4 +158,8 @@ def count_ahead(env: WorkerEnv, submission_id: str) -> int | None:
     # Compared inside the database: SQLite's clock writes milliseconds, and Django would pass the same time with
     # microseconds, which is a different text.
     due_at = Subquery(QueueMessage.objects.using(env.database).filter(pk=own.pk).values("due_at"))
-    return waiting.filter(Q(due_at__lt=due_at) | Q(due_at=due_at, id__lt=own.pk)).count()
+    earlier = Q(due_at__lt=due_at) | Q(due_at=due_at, id__lt=own.pk)
+    if own.turn is None:
+        # Its delay has not ended, or nobody has looked since; it then goes behind those that have a turn.
+        return waiting.filter(Q(turn__isnull=False) | earlier).count()
+    return waiting.filter(Q(turn__lt=own.turn) | Q(turn=own.turn) & earlier).count()

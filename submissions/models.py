@@ -131,13 +131,18 @@ class QueueMessage(models.Model):
 
     A message that is done is deleted. ``subject`` is the id of what it is about; there is one unparked message for each
     kind and subject. ``errors`` counts attempts that ended with an error, ``crashes`` those whose lease ended without a
-    settlement. Messages are received in the order of ``due_at``: the time at which they became available, less what
-    their priority is worth.
+    settlement. Messages are received in the order of ``turn``, and among equal ones of ``due_at``: the time at which
+    they became available, less what their priority is worth. ``publisher`` and ``weight`` decide the turn when a
+    message is sent (see ``submissions.queue.turns``); one that is delayed has none until its time has come.
     """
 
     environment = models.CharField(max_length=64)
     kind = models.CharField(max_length=64)
     subject = models.CharField(max_length=200)
+    # With defaults of the database, because the previous release knows neither while it is being replaced.
+    publisher = models.CharField(max_length=300, blank=True, db_default="")
+    weight = models.FloatField(db_default=1.0)
+    turn = models.FloatField(null=True, blank=True)
     body = models.TextField(default="{}")
     priority = models.SmallIntegerField(default=0)
     created_at = models.DateTimeField(db_default=Now())
@@ -159,7 +164,19 @@ class QueueMessage(models.Model):
         ]
         indexes: ClassVar[list[models.Index]] = [
             models.Index(
-                fields=["environment", "due_at", "id"], condition=Q(parked_at__isnull=True), name="message_due"
+                fields=["environment", "turn", "due_at", "id"],
+                condition=Q(parked_at__isnull=True, turn__isnull=False),
+                name="message_turn",
+            ),
+            models.Index(
+                fields=["environment", "publisher", "due_at", "id"],
+                condition=Q(parked_at__isnull=True, turn__isnull=False),
+                name="message_of_publisher",
+            ),
+            models.Index(
+                fields=["environment", "available_at"],
+                condition=Q(parked_at__isnull=True, turn__isnull=True),
+                name="message_without_turn",
             ),
             models.Index(
                 fields=["environment"], condition=Q(parked_at__isnull=True, crashes__gt=0), name="message_crashed"

@@ -24,6 +24,8 @@ from vskill.variable_kinds import HOSTS, Fault
 
 # It has to fit the namespace column of an entry.
 _NAME: Final = re.compile(r"[a-z0-9_-]{1,64}")
+_LEAST_WEIGHT: Final = 0.01
+_MOST_WEIGHT: Final = 100
 
 
 class UnknownEnvironment(VskillError):
@@ -49,6 +51,7 @@ class Policy:
     ``trusted_owners``: ``host/owner`` whose skills are not held for findings below critical (VENDOR_APPROVED).
     ``scan_trusted_owners``: whether engines read the skills of trusted owners; without it they are published as "not
     scanned", with only their format checked.
+    ``queue_weights``: pairs of ``host/owner`` and how many turns in the queue it has for each turn of another.
     ``tier1_engines`` and ``tier2_engines``: names of the verification engines that run in each tier.
     """
 
@@ -58,6 +61,7 @@ class Policy:
     source_ca_file: str = ""
     trusted_owners: tuple[str, ...] = ()
     scan_trusted_owners: bool = True
+    queue_weights: tuple[tuple[str, float], ...] = ()
     tier1_engines: tuple[str, ...] = ("skilltotal",)
     tier2_engines: tuple[str, ...] = ()
 
@@ -107,7 +111,20 @@ def _hosts(name: str, hosts: tuple[Any, ...]) -> tuple[str, ...]:
         raise ImproperlyConfigured(f"VSKILL_ENVIRONMENTS: 'hosts' of {name!r}: {fault}.") from None
 
 
+def _weights(name: str, value: Any) -> tuple[tuple[str, float], ...]:
+    numbers = value.values() if isinstance(value, Mapping) else [None]
+    # A truth value is a number to Python.
+    if not all(type(one) in (int, float) and _LEAST_WEIGHT <= one <= _MOST_WEIGHT for one in numbers):
+        raise ImproperlyConfigured(
+            f"VSKILL_ENVIRONMENTS: 'queue_weights' of {name!r} maps host/owner to a number from {_LEAST_WEIGHT} to "
+            f"{_MOST_WEIGHT}; it was {value!r}."
+        )
+    return tuple((str(owner), float(weight)) for owner, weight in value.items())
+
+
 def _policy_value(name: str, option: str, value: Any) -> Any:
+    if option == "queue_weights":
+        return _weights(name, value)
     default = getattr(Policy, option)
     if isinstance(default, bool):
         # Not by truth: the text "false" would be true.

@@ -41,6 +41,8 @@ class QueueMessageAdmin(ReadOnlyAdmin):
         "subject",
         "kind",
         "state",
+        "publisher",
+        "turn",
         "priority",
         "errors",
         "crashes",
@@ -52,7 +54,7 @@ class QueueMessageAdmin(ReadOnlyAdmin):
     list_filter = (MessageStateFilter,)
     search_fields = ("subject",)
     search_help_text = "The start of what the message is about (sub_…)"
-    ordering = ("due_at", "id")
+    ordering = ("turn", "due_at", "id")
 
     @admin.display(description="place")
     def state(self, message: QueueMessage) -> str:

@@ -101,6 +101,8 @@ class Queue(ABC):
         subject: str,
         body: Mapping[str, Any] | None = None,
         *,
+        publisher: str = "",
+        weight: float = 1.0,
         priority: int = 0,
         delay: timedelta = timedelta(),
         restart: bool = False,
@@ -109,9 +111,11 @@ class Queue(ABC):
 
         Promise: the message becomes visible when the caller's database transaction commits, and never if it is rolled
         back. There is one message for each ``kind`` and ``subject``; a second ``send`` changes nothing and returns
-        False. ``body`` is a JSON object. A message of a higher ``priority`` is received earlier; ``delay`` is how long
-        it is not received at all. ``restart`` resets a message that exists: its counters start again and its lease is
-        void, so that a worker which holds it can no longer settle it.
+        False. ``body`` is a JSON object. ``publisher`` is on whose behalf it is sent, and ``weight`` (1 as a rule) how
+        many turns that publisher has for each turn of others. Among those of one publisher, a message of a higher
+        ``priority`` is received earlier; ``delay`` is how long it is not received at all. ``restart`` resets a message
+        that exists: its counters start again and its lease is void, so that a worker which holds it can no longer
+        settle it.
         """
 
     @abstractmethod
@@ -127,8 +131,9 @@ class Queue(ABC):
     ) -> MessageBatch:
         """Lease up to ``limit`` messages of one environment to ``worker``, the name of a process.
 
-        Promise: no message is leased to two workers at once. The order is by priority, then by age; waiting raises a
-        message as priority does, so that none starves. A paused environment gives nothing. Fewer than ``full_batch``
+        Promise: no message is leased to two workers at once. Publishers take turns, as often as the weights of their
+        messages say. The order within one is by priority, then by age; waiting raises a message as priority does, so
+        that none starves. A paused environment gives nothing. Fewer than ``full_batch``
         messages are left alone until the oldest has waited for ``fill_wait``. A message that one more crash would park
         is given out only when ``isolated`` is asked for, and then nothing else is.
         """

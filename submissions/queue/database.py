@@ -11,10 +11,11 @@ import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import timedelta
 from functools import cache, cached_property
+from time import monotonic
 from typing import Any, Final
 
 from django.conf import settings
-from django.db import connections
+from django.db import connections, transaction
 from django.db.models import Count, Min, Q
 from django.db.models.functions import Now
 
@@ -30,6 +31,9 @@ from vskill.kv.threads import DatabaseThreads, readers, writers
 
 _NOT_LEASED: Final = Q(leased_until__isnull=True) | Q(leased_until__lte=Now())
 _LONGEST_REASON: Final = 2000
+_LONGEST_PUBLISHER: Final = QueueMessage._meta.get_field("publisher").max_length
+_LOOK_SECONDS: Final = 1.0
+_TURNS_AT_ONCE: Final = 500
 _TOKEN_TYPES: Final = ("bigint", "text")
 
 # A thread of its own: leases must be renewed in time however many long transactions occupy the other threads.
@@ -44,6 +48,8 @@ class DatabaseQueue(Queue):
 
     def __init__(self, alias: str) -> None:
         self._alias = alias
+        # When to look again for messages without a turn, by environment.
+        self._next_look: dict[str, float] = {}
 
     @cached_property
     def _sql(self) -> QueueStatements:
@@ -66,27 +72,40 @@ class DatabaseQueue(Queue):
         subject: str,
         body: Mapping[str, Any] | None = None,
         *,
+        publisher: str = "",
+        weight: float = 1.0,
         priority: int = 0,
         delay: timedelta = timedelta(),
         restart: bool = False,
     ) -> bool:
         """Add a message of ``kind`` about ``subject`` in the caller's transaction; return whether it is new or reset.
 
-        ``body``, ``priority``, ``delay`` and ``restart`` are those of ``Queue.send``.
+        ``body``, ``publisher``, ``weight``, ``priority``, ``delay`` and ``restart`` are those of ``Queue.send``.
         """
         seconds = delay.total_seconds()
         parameters: dict[str, Any] = {
             "environment": environment,
             "kind": kind,
             "subject": subject,
+            "publisher": storable(publisher)[:_LONGEST_PUBLISHER],
+            "weight": weight,
             "body": encode(dict(body or {})),
             "priority": priority,
             "delay": seconds,
             "due": seconds - priority * AGING,
         }
+        self._take_turns(environment, publisher)
         with connections[self._alias].cursor() as cursor:
             cursor.execute(self._sql.send_restarting if restart else self._sql.send, parameters)
             return bool(cursor.rowcount)
+
+    def _take_turns(self, *of: str) -> None:
+        """Let transactions that give turns to messages ``of`` the same publisher do so one after the other.
+
+        Those that do not see one another's messages would give the same turn to all of them.
+        """
+        if self._sql.vendor == "postgresql":
+            self._execute("SELECT pg_advisory_xact_lock(hashtextextended(%(of)s, 0))", {"of": "\n".join(of)})
 
     async def receive(
         self,
@@ -116,24 +135,46 @@ class DatabaseQueue(Queue):
         return await writers.run(self._receive, claim, isolated)
 
     def _receive(self, claim: Mapping[str, Any], isolated: bool) -> MessageBatch:
-        environment = claim["environment"]
-        # An empty poll stays a read: a claim would take SQLite's only write lock for nothing. A poll for isolated
-        # messages is nearly always empty.
-        if (isolated or self._sql.vendor == "sqlite") and not self._any_claimable(environment, isolated):
-            return MessageBatch(environment)
-        # Unless the first crash parks already, only isolated messages can be parked by a claim.
-        parks = isolated or claim["max_crashes"] <= 1
-        rows = self._execute(self._sql.claim(isolated=isolated, parks=parks), claim)
-        rows.sort(key=lambda row: (row[7], row[0]))
+        environment, limit = claim["environment"], claim["limit"]
+        looks = not isolated and monotonic() >= self._next_look.get(environment, 0.0)
+        if looks:
+            self._give_turns(environment)
+        rows = self._claim(claim, isolated)
+        missing = limit - len(rows)
+        if missing and not isolated and not looks and self._give_turns(environment):
+            fuller = max(1, claim["full_batch"] - len(rows))
+            rows += self._claim({**claim, "limit": missing, "full_batch": fuller}, isolated)
+        rows.sort(key=lambda row: (row[7] or 0.0, row[8], row[0]))
         messages = [
             Message(pk, environment, kind, subject, body, token, errors, crashes)
-            for pk, kind, subject, body, errors, crashes, token, _due_at in rows
+            for pk, kind, subject, body, errors, crashes, token, _turn, _due_at in rows
         ]
         return MessageBatch(
             environment,
             tuple(message for message in messages if message.token),
             tuple(message for message in messages if not message.token),
         )
+
+    def _claim(self, claim: Mapping[str, Any], isolated: bool) -> list[tuple[Any, ...]]:
+        # An empty poll stays a read: a claim would take SQLite's only write lock for nothing. A poll for isolated
+        # messages is nearly always empty.
+        if (isolated or self._sql.vendor == "sqlite") and not self._any_claimable(claim["environment"], isolated):
+            return []
+        # Unless the first crash parks already, only isolated messages can be parked by a claim.
+        parks = isolated or claim["max_crashes"] <= 1
+        return self._execute(self._sql.claim(isolated=isolated, parks=parks), claim)
+
+    def _give_turns(self, environment: str) -> bool:
+        """Give turns to messages whose delay has ended, and return whether there were any.
+
+        A look costs a read, so it is made once a second, and whenever a claim finds less than it could take.
+        """
+        self._next_look[environment] = monotonic() + _LOOK_SECONDS
+        if not self._execute(self._sql.any_without_turn, {"environment": environment}):
+            return False
+        with transaction.atomic(using=self._alias):
+            self._take_turns(environment)
+            return bool(self._execute(self._sql.give_turns, {"environment": environment, "limit": _TURNS_AT_ONCE}))
 
     def _any_claimable(self, environment: str, isolated: bool) -> bool:
         parameters = {"environment": environment, "max_crashes": settings.QUEUE_MAX_CRASHES}

@@ -13,6 +13,7 @@ from typing import Final
 
 from submissions.models import QueueMessage
 from submissions.queue.pause import PAUSE_KEY
+from submissions.queue.turns import front_turn, turn_of
 from vskill.kv.models import KVEntry
 from vskill.kv.rows import among_rows
 from vskill.kv.statements import statements
@@ -34,6 +35,8 @@ _COLUMNS: Final = (
     "environment",
     "kind",
     "subject",
+    "publisher",
+    "weight",
     "body",
     "priority",
     "lease_token",
@@ -47,12 +50,12 @@ _CRASHES: Final = "crashes + (CASE WHEN leased_until IS NOT NULL THEN 1 ELSE 0 E
 _NO_LEASE: Final = "lease_token = '', leased_by = '', leased_until = NULL"
 
 
-def _isolation(isolated: bool) -> str:
-    """Return the condition that a message is one that its next crash would park, or that it is not."""
+def _offered(isolated: bool) -> str:
+    """Return the condition that a message is one that its next crash would park, or that it is not and has a turn."""
     # The index over messages that have crashed before is small, and answers the first half.
     if isolated:
         return f"crashes > 0 AND {_CRASHES} >= %(max_crashes)s - 1"
-    return f"(crashes = 0 OR {_CRASHES} < %(max_crashes)s - 1)"
+    return f"turn IS NOT NULL AND (crashes = 0 OR {_CRASHES} < %(max_crashes)s - 1)"
 
 
 @dataclass(frozen=True)
@@ -76,11 +79,14 @@ class QueueStatements:
         return _NOW_PLUS[self.vendor].format(seconds=seconds)
 
     def _insert(self, on_conflict: str) -> str:
-        names = ", ".join((*_COLUMNS, "created_at", "available_at", "due_at"))
+        names = ", ".join((*_COLUMNS, "created_at", "available_at", "due_at", "turn"))
+        turn = turn_of(self.vendor, self.table, publisher="%(publisher)s", weight="%(weight)s")
         insert = (
-            f"INSERT INTO {self.table} ({names}) VALUES (%(environment)s, %(kind)s, %(subject)s, %(body)s, "  # noqa: S608 - names of our own model, no input
-            f"%(priority)s, '', '', 0, 0, '', {self.now}, {self.after('%(delay)s')}, {self.after('%(due)s')}) "
-            f"ON CONFLICT {on_conflict}"
+            f"INSERT INTO {self.table} ({names}) SELECT %(environment)s, %(kind)s, %(subject)s, %(publisher)s, "  # noqa: S608 - names of our own model, no input
+            f"%(weight)s, %(body)s, %(priority)s, '', '', 0, 0, '', t.created_at, t.available_at, t.due_at, "
+            f"CASE WHEN %(delay)s > 0 THEN NULL ELSE {turn} END "
+            f"FROM (SELECT {self.now} AS created_at, {self.after('%(delay)s')} AS available_at, "
+            f"{self.after('%(due)s')} AS due_at) AS t WHERE TRUE ON CONFLICT {on_conflict}"
         )
         if self.vendor == "postgresql":
             # Delivered to listeners at the commit, and once however many messages the transaction sends.
@@ -92,8 +98,8 @@ class QueueStatements:
     def send(self) -> str:
         """Insert a message, or nothing where one of that kind and subject exists; the row count tells which.
 
-        Parameters: environment, kind, subject, body, priority, delay, and due: the delay less what the priority is
-        worth.
+        Parameters: environment, kind, subject, publisher, weight, body, priority, delay, and due: the delay less what
+        the priority is worth.
         """
         return self._insert("DO NOTHING")
 
@@ -101,7 +107,7 @@ class QueueStatements:
     def send_restarting(self) -> str:
         """Insert a message, or reset the one of that kind and subject; parameters: as ``send``."""
         reset = [name for name in _COLUMNS if name not in ("environment", "kind", "subject")]
-        changes = ", ".join(f"{name} = excluded.{name}" for name in (*reset, "available_at", "due_at"))
+        changes = ", ".join(f"{name} = excluded.{name}" for name in (*reset, "available_at", "due_at", "turn"))
         return self._insert(
             f"(environment, kind, subject) WHERE parked_at IS NULL DO UPDATE SET leased_until = NULL, {changes}"
         )
@@ -121,7 +127,40 @@ class QueueStatements:
 
     def any_claimable(self, *, isolated: bool) -> str:
         """Select one row where ``claim`` would find a message, else none; parameters: environment, max_crashes."""
-        return f"SELECT 1 FROM {self.table} WHERE {self._claimable} AND {_isolation(isolated)} LIMIT 1"  # noqa: S608 - as above
+        return f"SELECT 1 FROM {self.table} WHERE {self._claimable} AND {_offered(isolated)} LIMIT 1"  # noqa: S608 - as above
+
+    @cached_property
+    def any_without_turn(self) -> str:
+        """Select one row where ``give_turns`` would find a message, else none; parameter: environment."""
+        return f"SELECT 1 FROM {self.table} WHERE {self._without_turn} LIMIT 1"  # noqa: S608 - as above
+
+    @property
+    def _without_turn(self) -> str:
+        return f"environment = %(environment)s AND parked_at IS NULL AND turn IS NULL AND available_at <= {self.now}"
+
+    @cached_property
+    def give_turns(self) -> str:
+        """Give messages a turn whose delay has ended, the longest ago first, and return their ids.
+
+        They join the end of their publisher's row, as if they were sent now: those that a publisher lets fail would
+        otherwise come back with turns that all others have long had. Parameters: environment, limit.
+        """
+        lock = " FOR UPDATE SKIP LOCKED" if self.vendor == "postgresql" else ""
+        turn = turn_of(
+            self.vendor, self.table, publisher="t.publisher", weight="t.weight", place="t.place", front="front"
+        )
+        due = self.after(f"-{AGING} * priority")
+        return (
+            f"WITH found AS MATERIALIZED (SELECT id, publisher, weight, priority FROM {self.table} "  # noqa: S608 - as above
+            f"WHERE {self._without_turn} ORDER BY available_at LIMIT %(limit)s{lock}), "
+            f"front AS MATERIALIZED (SELECT {front_turn(self.table)} AS turn), "
+            "t AS MATERIALIZED (SELECT id, publisher, weight, "
+            "ROW_NUMBER() OVER (PARTITION BY publisher, priority ORDER BY id) AS place, "
+            f"{due} AS due_at FROM found), "
+            f"placed AS MATERIALIZED (SELECT id, due_at, {turn} AS turn FROM t) "
+            f"UPDATE {self.table} SET turn = placed.turn, due_at = placed.due_at FROM placed "
+            f"WHERE {self.table}.id = placed.id AND {self.table}.turn IS NULL RETURNING {self.table}.id"
+        )
 
     def claim(self, *, isolated: bool, parks: bool) -> str:
         """Lease the next messages and return them.
@@ -147,8 +186,8 @@ class QueueStatements:
 
         return (
             f"WITH next AS MATERIALIZED (SELECT id, available_at FROM {self.table} WHERE {self._claimable} "  # noqa: S608 - as above
-            f"AND {_isolation(isolated)} "
-            f"ORDER BY due_at, id LIMIT %(limit)s{lock}) "
+            f"AND {_offered(isolated)} "
+            f"ORDER BY {'due_at, id' if isolated else 'turn, due_at, id'} LIMIT %(limit)s{lock}) "
             f"UPDATE {self.table} SET crashes = {_CRASHES}, "
             f"{parking if parks else ''}"
             f"lease_token = {unless_parked('%(token)s', repr(''))}, "
@@ -156,7 +195,7 @@ class QueueStatements:
             f"leased_by = %(worker)s "
             "WHERE id IN (SELECT id FROM next) AND ((SELECT COUNT(*) FROM next) >= %(full_batch)s "
             f"OR (SELECT MIN(available_at) FROM next) <= {self.after('%(oldest)s')}) "
-            "RETURNING id, kind, subject, body, errors, crashes, lease_token, due_at"
+            "RETURNING id, kind, subject, body, errors, crashes, lease_token, turn, due_at"
         )
 
     @cached_property
@@ -231,9 +270,12 @@ class QueueStatements:
 
     @cached_property
     def retry(self) -> str:
-        """Count an error and make a message available again later; parameters: id, token, reason, delay."""
+        """Count an error and make a message available again later, without a turn until then.
+
+        Parameters: id, token, reason, delay.
+        """
         return (
-            f"UPDATE {self.table} SET {_NO_LEASE}, errors = errors + 1, last_error = %(reason)s, "  # noqa: S608 - as above
+            f"UPDATE {self.table} SET {_NO_LEASE}, errors = errors + 1, last_error = %(reason)s, turn = NULL, "  # noqa: S608 - as above
             f"available_at = {self.after('%(delay)s')}, due_at = {self.after(f'%(delay)s - priority * {AGING}')} "
             f"WHERE {self._held} RETURNING id"
         )

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db import connections, transaction
 
+from marketplace.skills.publishers import publisher_identity
 from submissions.messages import VERIFY
 from submissions.models import QueueMessage, SubmissionEntry
 from submissions.states import State
@@ -16,6 +17,8 @@ from submissions.store.transitions import new_submission_id, submission_key
 from vskill.environments import WorkerEnv
 from vskill.kv.clock import database_now, isoformat
 from vskill.kv.codec import encode
+
+_REPOSITORY = "https://git.example.org/someone/skills"
 
 
 def make_submissions(
@@ -29,6 +32,7 @@ def make_submissions(
 ) -> list[str]:
     """Write ``count`` submissions that last moved ``age`` ago, with their messages where that is asked for, and return
     their ids."""
+    publisher = publisher_identity(fields.get("repoUrl", _REPOSITORY))
     moved_at = isoformat(database_now(env.database) - age)
     values = [
         {
@@ -36,7 +40,7 @@ def make_submissions(
             "state": state,
             "createdAt": moved_at,
             "updatedAt": moved_at,
-            "repoUrl": "https://git.example.org/someone/skills",
+            "repoUrl": _REPOSITORY,
             "skillName": "hello-skill",
             "skillPath": "skills/hello",
             "identity": submission_id,
@@ -58,7 +62,10 @@ def make_submissions(
         )
         if message:
             QueueMessage.objects.using(env.database).bulk_create(
-                [QueueMessage(environment=env.name, kind=VERIFY, subject=value["id"]) for value in values]
+                [
+                    QueueMessage(environment=env.name, kind=VERIFY, subject=value["id"], publisher=publisher, turn=turn)
+                    for turn, value in enumerate(values, 1)
+                ]
             )
     return [value["id"] for value in values]
 
