@@ -19,7 +19,7 @@ from vskill.environments import WorkerEnv
 from vskill.errors import VskillError
 
 TRIGGER: Final = "operator"
-# Received before ordinary messages, because a person is waiting for the answer.
+# Received before ordinary messages of the same publisher, because a person is waiting for the answer.
 OPERATOR_PRIORITY: Final = 10
 
 
@@ -184,7 +184,7 @@ class Operation:
 OPERATIONS: Final = {
     operation.name: operation
     for operation in (
-        Operation("requeue", "Check again", "They are checked again from the start, before other work.", requeue),
+        Operation("requeue", "Check again", "They are checked again, before others of their publisher.", requeue),
         Operation("approve", "Approve", "What was checked is published, if it has not changed.", approve),
         Operation("reject", "Refuse", "They are refused; the submitter sees your reason and may submit again.", reject),
         Operation(

@@ -134,8 +134,9 @@ def timeline(steps: Iterable[SubmissionTransition]) -> list[dict[str, Any]]:
 
 
 def queue_place(env: WorkerEnv, submission_id: str) -> dict[str, Any] | None:
-    """Return the place of a submission among those that wait, or ``None`` where it does not wait.
+    """Return the place of a submission among those that wait now, or ``None`` where it does not wait.
 
+    Publishers take turns, so what others submit later may still go before it.
     The estimate is the median time of recent checks, times the number of submissions up to and including this one. It
     is too long where several are checked at once, and ``None`` where none was checked recently.
     """

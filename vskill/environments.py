@@ -111,10 +111,13 @@ def _hosts(name: str, hosts: tuple[Any, ...]) -> tuple[str, ...]:
         raise ImproperlyConfigured(f"VSKILL_ENVIRONMENTS: 'hosts' of {name!r}: {fault}.") from None
 
 
-def _weights(name: str, value: Any) -> tuple[tuple[str, float], ...]:
-    numbers = value.values() if isinstance(value, Mapping) else [None]
+def _is_weight(value: Any) -> bool:
     # A truth value is a number to Python.
-    if not all(type(one) in (int, float) and _LEAST_WEIGHT <= one <= _MOST_WEIGHT for one in numbers):
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and _LEAST_WEIGHT <= value <= _MOST_WEIGHT
+
+
+def _weights(name: str, value: Any) -> tuple[tuple[str, float], ...]:
+    if not (isinstance(value, Mapping) and all(_is_weight(weight) for weight in value.values())):
         raise ImproperlyConfigured(
             f"VSKILL_ENVIRONMENTS: 'queue_weights' of {name!r} maps host/owner to a number from {_LEAST_WEIGHT} to "
             f"{_MOST_WEIGHT}; it was {value!r}."

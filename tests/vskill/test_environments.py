@@ -121,13 +121,33 @@ def test_an_environment_cannot_be_changed() -> None:
         ({"hosts": "skills.example.com"}, "'hosts' of 'one' is a list"),
         ({"policy": {"source_file_roots": "/srv"}}, "'source_file_roots' of 'one' is a list"),
         ({"policy": {"source_ca_file": ["/corp.pem"]}}, "'source_ca_file' of 'one' is a text; it was ['/corp.pem']"),
+        ({"policy": {"queue_weights": ["a.example/b"]}}, "'queue_weights' of 'one' maps host/owner to a number"),
+        ({"policy": {"queue_weights": {"a.example/b": 0}}}, "a number from 0.01 to 100; it was {'a.example/b': 0}"),
+        ({"policy": {"queue_weights": {"a.example/b": True}}}, "a number from 0.01 to 100"),
+        ({"policy": {"queue_weights": {"a.example/b": 101}}}, "a number from 0.01 to 100"),
     ],
-    ids=["option", "policy", "secret", "hosts as a text", "roots as a text", "authority as a list"],
+    ids=[
+        "option",
+        "policy",
+        "secret",
+        "hosts as a text",
+        "roots as a text",
+        "authority as a list",
+        "weights as a list",
+        "no weight at all",
+        "a weight that is no number",
+        "too high a weight",
+    ],
 )
 def test_options_that_cannot_be_meant_are_refused(options: dict[str, Any], said: str) -> None:
     with pytest.raises(ImproperlyConfigured) as caught:
         build(**options)
     assert said in str(caught.value)
+
+
+def test_weights_of_publishers_are_numbers_by_owner() -> None:
+    weights = {"git.corp/tools": 4, "github.com/Acme": 0.5}
+    assert build(policy={"queue_weights": weights}).policy.queue_weights == tuple(weights.items())
 
 
 def test_the_file_of_an_authority_is_a_path_and_no_list_of_its_letters() -> None:

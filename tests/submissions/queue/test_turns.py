@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections import Counter
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from asgiref.sync import async_to_sync
@@ -158,7 +159,9 @@ class TestFloods:
             thread.start()
         for thread in threads:
             thread.join()
-        assert sorted(QueueMessage.objects.values_list("turn", flat=True)) == [float(turn) for turn in range(1, 9)]
+        assert list(QueueMessage.objects.order_by("turn").values_list("turn", flat=True)) == [
+            float(turn) for turn in range(1, 9)
+        ]
 
 
 class TestWithinOnePublisher:
@@ -267,7 +270,7 @@ class TestPlace:
         assert row(env, "later 0").turn is None
 
 
-def _explained(env: WorkerEnv, statement: str, parameters: dict[str, object]) -> list[str]:
+def _explained(env: WorkerEnv, statement: str, parameters: dict[str, Any]) -> list[str]:
     with connection.cursor() as cursor:
         prefix = "EXPLAIN QUERY PLAN" if connection.vendor == "sqlite" else "EXPLAIN"
         cursor.execute(f"{prefix} {statement}", parameters)
@@ -319,5 +322,5 @@ async def test_turns_are_given_by_one_worker_at_a_time(env: WorkerEnv) -> None:
     queue = get_queue(env)
     given = await asyncio.gather(*(writers.run(queue._give_turns, env.name) for _ in range(4)))
     assert given.count(True) == 1
-    turns = [turn async for turn in QueueMessage.objects.values_list("turn", flat=True)]
-    assert sorted(turns) == [float(turn) for turn in range(1, 41)]
+    turns = [turn async for turn in QueueMessage.objects.order_by("turn").values_list("turn", flat=True)]
+    assert turns == [float(turn) for turn in range(1, 41)]
