@@ -46,8 +46,10 @@ def pytest_runtest_teardown() -> Generator[None, None, None]:
     On PostgreSQL emptying takes the locks of all tables at once, and met the one who counted in a deadlock. A test
     fails that leaves a connection of another thread open.
     """
-    readers.close()
-    writers.close()
+    from submissions.queue.database import lease_thread  # noqa: PLC0415 - its models need apps that are loaded
+
+    for pool in (readers, writers, lease_thread):
+        pool.close()
     threads = thread_connections.left_open()
     yield
     assert not threads, f"these threads left a connection to the database open: {threads}"
