@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from marketplace.artifacts.archives import read_member
 from marketplace.models import ArchiveBlob
 from marketplace.pages.images import LARGEST, shown_as
-from marketplace.pages.skill import Found, raw_path, rendered
+from marketplace.pages.skill import Found, findings_about, raw_path, rendered
 from marketplace.pages.text_links import RASTER, image_href
 from vskill.environments import WorkerEnv
-from vskill.hidden_characters import escape_hidden, in_braces
+from vskill.hidden_characters import escape_hidden, in_braces, visible
 
 LARGEST_SHOWN: Final = 1_000_000
 MOST_LINES: Final = 5_000
@@ -23,12 +24,11 @@ def file_context(env: WorkerEnv, found: Found, path: str) -> dict[str, Any] | No
     listed = found.version.file(path)
     if listed is None:
         return None
-    findings = [finding for finding in found.version.findings if finding.get("file") == path]
+    findings = findings_about(found, path)
     context: dict[str, Any] = {
-        "file": {**listed, "raw_href": raw_path(found, path), "line_count": None, "cut": False},
+        "file": {**listed, "path": visible(path), "raw_href": raw_path(found, path), "line_count": None, "cut": False},
         "file_findings": [
-            {"line": finding.get("line"), "title": finding.get("title") or finding.get("ruleId", "")}
-            for finding in findings
+            {"line": finding.get("line"), "title": _title(finding, visible(path))} for finding in findings
         ],
         "lines": None,
         "unreadable": "",
@@ -61,6 +61,11 @@ def file_context(env: WorkerEnv, found: Found, path: str) -> dict[str, Any] | No
         for number, line in enumerate(lines[:MOST_LINES], start=1)
     ]
     return context
+
+
+def _title(finding: Mapping[str, Any], path: str) -> str:
+    title, file = str(finding.get("title") or finding.get("ruleId", "")), str(finding.get("file"))
+    return title if file == path else f"{title} ({file})"
 
 
 def as_text(content: bytes) -> str | None:

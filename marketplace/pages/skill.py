@@ -22,6 +22,7 @@ from marketplace.pages.text_links import TextLinks
 from marketplace.pages.wording import version_words
 from marketplace.skills.withdrawal import source_gone
 from vskill.environments import WorkerEnv
+from vskill.hidden_characters import visible
 
 MOST_VERSIONS: Final = 100
 _OUTCOMES: Final = {
@@ -133,22 +134,47 @@ def scan(found: Found) -> dict[str, Any]:
 
 
 def files(found: Found) -> list[dict[str, Any]]:
-    """Return the files, each with its number of findings, or ``None`` for a file that no engine read."""
-    findings: list[dict[str, Any]] = list(found.version.findings)
-    unread = {finding.get("file") for finding in findings if finding.get("kind") == "coverage"}
-    counts = Counter(finding.get("file") for finding in findings if finding.get("kind") != "coverage")
+    """Return the files, each with its number of findings, or ``None`` for a file that no engine read.
+
+    What was found in an archive counts for the archive.
+    """
+    unread: set[str] = set()
+    counts: Counter[str] = Counter()
+    for finding in found.version.findings:
+        if finding.get("kind") == "coverage":
+            unread.add(str(finding.get("file")))
+        else:
+            counts[_file_of(found, str(finding.get("file")))] += 1
     scanned = was_scanned(found.version.engines)
-    return [
-        {
-            "path": file["path"],
-            "size": file["size"],
-            "sha256": file["sha256"],
-            "executable": file.get("executable", False),
-            "href": file_href(found.skill.slug, file["path"]) + found.exact,
-            "findings": counts[file["path"]] or (0 if scanned and file["path"] not in unread else None),
-        }
-        for file in found.version.manifest
-    ]
+    shown = []
+    for file in found.version.manifest:
+        # A space that is no plain one is spelled out, as in findings.
+        name = visible(file["path"])
+        shown.append(
+            {
+                "path": name,
+                "size": file["size"],
+                "sha256": file["sha256"],
+                "executable": file.get("executable", False),
+                "href": file_href(found.skill.slug, file["path"]) + found.exact,
+                "findings": counts[name] or (0 if scanned and name not in unread else None),
+            }
+        )
+    return shown
+
+
+def findings_about(found: Found, path: str) -> list[dict[str, Any]]:
+    """Return the findings about the file at ``path`` of a version, and about what is in it where it is an archive."""
+    name = visible(path)
+    return [one for one in found.version.findings if _file_of(found, str(one.get("file"))) == name]
+
+
+def _file_of(found: Found, name: str) -> str:
+    """Return the file of a version that a finding about ``name`` belongs to: ``a.zip`` for ``a.zip!/inner/file``."""
+    archive, inside, _ = name.partition("!/")
+    if not inside or any(visible(file["path"]) == name for file in found.version.manifest):
+        return name
+    return archive
 
 
 def readme(found: Found) -> SafeString:

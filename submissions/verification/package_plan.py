@@ -38,6 +38,11 @@ def is_skill_file(path: str) -> bool:
     return path.rpartition("/")[2].lower() == SKILL_FILE.lower()
 
 
+def without_system_files(entries: Iterable[TreeEntry]) -> list[TreeEntry]:
+    """Return the entries that are no files of an operating system, which no package holds."""
+    return [entry for entry in entries if not _is_of_a_system(entry.path)]
+
+
 async def read_links(snapshot: Snapshot, entries: Iterable[TreeEntry]) -> dict[str, bytes]:
     """Return what the links among ``entries`` hold, by their git ids, as far as they were fetched."""
     wanted = await asyncio.to_thread(_small_links, entries)
@@ -63,7 +68,7 @@ def plan_package(
     plan = PackagePlan()
     ordered = sorted(entries, key=lambda entry: entry.path)
     system = [entry.path for entry in ordered if _is_of_a_system(entry.path)]
-    kept = [entry for entry in ordered if not _is_of_a_system(entry.path)]
+    kept = without_system_files(ordered)
     if system:
         plan.findings.append(_left_out(system))
     plan.findings += _nested_skills(kept)

@@ -15,7 +15,7 @@ from submissions.verification.errors import InvalidPackage
 from submissions.verification.findings import Finding, FindingKind, strongest_first
 from submissions.verification.format_findings import problem
 from submissions.verification.package_contents import PackageFile, hash_files, inspect_files
-from submissions.verification.package_plan import plan_package, read_links
+from submissions.verification.package_plan import plan_package, read_links, without_system_files
 from submissions.verification.skill_files import is_readable, read_skill_file, skill_files
 from submissions.verification.structure import PackageLimits
 from vskill.hidden_characters import visible
@@ -55,8 +55,9 @@ def files_of_package(path: str, limits: PackageLimits | None = None) -> Wanted:
     folder, most = path.strip("/"), (limits or PackageLimits()).files
 
     def choose(entries: Sequence[TreeEntry]) -> Sequence[TreeEntry]:
-        if len(entries) <= most:
-            return entries
+        kept = without_system_files(entries)
+        if len(kept) <= most:
+            return kept
         skill_file = skill_files(entries).get(folder)
         return () if skill_file is None else (skill_file,)
 

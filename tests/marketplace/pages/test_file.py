@@ -81,6 +81,26 @@ def test_a_file_of_any_name_opens_by_the_link_that_the_skill_shows(env: WorkerEn
 
 
 @pytest.mark.django_db(transaction=True)
+def test_an_unusual_space_in_a_name_is_spelled_out_and_the_file_still_opens(env: WorkerEnv) -> None:
+    publish(env, files={"at 3.05\u202fAM.md": b"found me"}, findings=(finding(file="at 3.05\\u{202f}AM.md", line=1),))
+    skill = Client().get("/skills/release-notes").content.decode()
+    [(link, row)] = re.findall(r'href="([^"]+)">at 3\.05\\u{202f}AM\.md</a>(.*?)</tr>', skill, re.DOTALL)
+    assert "1 finding" in row
+    shown = Client().get(link).content.decode()
+    assert "found me" in shown
+    assert '<a href="#L1">Line 1</a>: Fetches a page' in shown
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_what_was_found_in_an_archive_is_said_of_the_archive(env: WorkerEnv) -> None:
+    inside = finding(file="a.zip!/bin/x.py", line=4, title="Odd line")
+    await put(env, files={"a.zip": b"PK\0", "b.zip!/c": b"x"}, findings=(inside, finding(file="b.zip!/c", title="Own")))
+    assert "Odd line (a.zip!/bin/x.py)" in await page("a.zip")
+    assert "Own" in await page("b.zip!/c")
+    assert "Odd line" not in await page("SKILL.md")
+
+
+@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("path", ["nothing.md", "../SKILL.md", "/etc/passwd", "%2e%2e/%2e%2e/etc/passwd"])
 async def test_a_path_that_the_manifest_does_not_list_is_not_found(env: WorkerEnv, path: str) -> None:
     await put(env)

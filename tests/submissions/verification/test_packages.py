@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import io
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,7 @@ from submissions.verification.errors import InvalidPackage
 from submissions.verification.findings import Severity
 from submissions.verification.found_skills import find_skills
 from submissions.verification.package_contents import PackageFile, hash_files
-from submissions.verification.packages import SkillPackage, read_package
+from submissions.verification.packages import SkillPackage, files_of_package, read_package
 from submissions.verification.structure import PackageLimits
 from tests.git_factory import git, make_repository, skill_md
 from tests.submissions.source.conftest import Fetch
@@ -217,3 +219,35 @@ async def test_reading_needs_no_host_any_more(tmp_path: Path, fetch: Fetch) -> N
     git(repository, "update-ref", "-d", "refs/heads/main")
     (repository / "HEAD").unlink()
     assert [skill.name for skill in await find_skills(snapshot)] == ["hello"]
+
+
+async def test_files_of_an_operating_system_do_not_count(tmp_path: Path, fetch: Fetch) -> None:
+    noise = {f"img/._{n}": b"\0" for n in range(600)}
+    files: dict[str, bytes | str] = {"SKILL.md": skill_md("hello"), "img/a.md": "x", **noise}
+    repository = make_repository(tmp_path / "r.git", files)
+    snapshot = await fetch(repository)
+    chosen = files_of_package("").choose(snapshot.entries)
+    assert [entry.path for entry in chosen] == ["SKILL.md", "img/a.md"]
+    package = await read_package(snapshot, "", destination=new_folder(tmp_path / "out"))
+    assert [file.path for file in package.files] == ["SKILL.md", "img/a.md"]
+
+
+async def test_what_archives_hold_lies_beside_the_package_and_is_no_part_of_it(tmp_path: Path, fetch: Fetch) -> None:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr("bin/run.sh", "ls\n")
+    package = await read(fetch, tmp_path, {"SKILL.md": skill_md("hello"), "t/a.zip": out.getvalue()})
+    assert [file.path for file in package.files] == ["SKILL.md", "t/a.zip"]
+    assert (package.root / "t/a.zip!/bin/run.sh").read_text() == "ls\n"
+    assert package.capabilities == ("shell_execution",)
+    assert package.inert == {"t/a.zip"}
+
+
+async def test_a_folder_that_poses_as_the_inside_of_an_archive_holds(tmp_path: Path, fetch: Fetch) -> None:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr("run.sh", "rm -rf /\n")
+    files: dict[str, bytes | str] = {"SKILL.md": skill_md("hello"), "a.zip": out.getvalue(), "A.zip!/run.sh": "ls\n"}
+    package = await read(fetch, tmp_path, files)
+    assert (package.root / "A.zip!/run.sh").read_text() == "ls\n"
+    assert [(one.rule_id, one.file) for one in package.findings] == [("structure.archive-unread", "a.zip")]
