@@ -3,48 +3,32 @@
 from __future__ import annotations
 
 import contextlib
-import json
-import logging
 from typing import Any
 
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.csrf import csrf_exempt
 
-from submissions.discovery import Discovery, NoSkillFound, discover, select
-from submissions.intake import Accepted, IntakeBusy, Outcome, submit
-from submissions.presentation import as_json, found_as_json, transition_as_json, withdrawal_of
-from submissions.source.errors import InvalidRepositoryURL, SourceError
+from submissions.api_answers import (
+    body_object,
+    error_answer,
+    errors_answered,
+    not_allowed,
+    repository_of,
+    texts_of,
+)
+from submissions.discovery import Discovery, discover, select
+from submissions.intake import Accepted, Outcome
+from submissions.jobs.records import Job
+from submissions.jobs.work import take_in
+from submissions.presentation import as_json, found_as_json, started_as_json, transition_as_json, withdrawal_of
+from submissions.source.errors import InvalidRepositoryURL
 from submissions.source.fetching import repository_url
 from submissions.store.queries import get_submission, get_submission_index, history
 from submissions.store.records import SubmissionNotFound
 from vskill.environments import WorkerEnv
-from vskill.errors import VskillError
-from vskill.kv.errors import EntryUnavailable
 from vskill.kv.threads import readers
 from vskill.rate_limits.kinds import Form, Kind, rated
 from vskill.worker_context import require_worker_env
-
-logger = logging.getLogger(__name__)
-
-MAX_BODY = 64 * 1024
-
-
-def _error(error: VskillError, status: int) -> JsonResponse:
-    response = JsonResponse({"error": error.code, "message": str(error)}, status=status)
-    if status == 503:
-        response["Retry-After"] = "10"
-    return response
-
-
-def _bad_request(message: str) -> JsonResponse:
-    return JsonResponse({"error": "bad_request", "message": f"{message} Nothing was submitted."}, status=400)
-
-
-def _not_allowed(request: HttpRequest, methods: str) -> JsonResponse:
-    message = f"This registry does not offer {request.method} here."
-    response = JsonResponse({"error": "method_not_allowed", "message": message}, status=405)
-    response["Allow"] = methods
-    return response
 
 
 # csrf_exempt: the API reads no cookie, so a browser cannot be made to submit in somebody's name.
@@ -53,7 +37,7 @@ def _not_allowed(request: HttpRequest, methods: str) -> JsonResponse:
 async def submissions(request: HttpRequest) -> JsonResponse:
     """List the newest submissions, or submit a repository."""
     if request.method not in ("GET", "HEAD", "POST"):
-        return _not_allowed(request, "GET, HEAD, POST")
+        return not_allowed(request, "GET, HEAD, POST")
     return await _create(request) if request.method == "POST" else await _list(request)
 
 
@@ -77,53 +61,26 @@ async def _list(request: HttpRequest) -> JsonResponse:
     return JsonResponse({"items": items})
 
 
+@errors_answered
 async def _create(request: HttpRequest) -> JsonResponse:
     """Submit every skill of ``repoUrl``, or the one that ``skillPath`` or ``skillName`` names.
 
     With ``dryRun`` they are listed only, with their problems and notes.
 
     Answers 202 when something new was accepted, with its present state, 200 when everything was known already, and 4xx
-    with the reason otherwise.
+    with the reason otherwise. More than 50 skills become a job, which is answered with 202 and its address.
     """
     env = require_worker_env()
-    if len(request.body) > MAX_BODY:
-        message = f"The body is larger than {MAX_BODY // 1024} KiB. Nothing was submitted."
-        return JsonResponse({"error": "too_large", "message": message}, status=413)
-    try:
-        body = json.loads(request.body)
-    except (ValueError, RecursionError):
-        return _bad_request("The body is not JSON.")
-    if not isinstance(body, dict):
-        return _bad_request("The body is not an object.")
-    fields: dict[str, str] = {}
-    for name in ("repoUrl", "skillPath", "skillName"):
-        value = body.get(name) or ""
-        if not isinstance(value, str):
-            return _bad_request(f"{name!r} is not a text.")
-        fields[name] = value
-    if not fields["repoUrl"]:
-        return _bad_request("'repoUrl' is missing: the address of a git repository.")
-    url, path, skill = fields["repoUrl"], fields["skillPath"], fields["skillName"]
-    try:
-        if body.get("dryRun") is True:
-            return _found(select(await discover(env, url, path=path), path=path, name=skill))
-        discovery, answers = await submit(env, url, path=path, name=skill, source="api", actor="api")
-    except InvalidRepositoryURL as error:
-        return _error(error, 400)
-    except IntakeBusy as error:
-        return _error(error, 503)
-    except SourceError as error:
-        return _error(error, 503 if error.transient else 422)
-    except NoSkillFound as error:
-        return _error(error, 422)
-    except EntryUnavailable:
-        # The database is away, which the middleware says in the same words everywhere.
-        raise
-    except VskillError as error:
-        # All other errors are the registry's own: an entry that cannot be read, for example.
-        logger.error("a submission by API failed: %s", error)
-        return _error(error, 503)
-    return _answer(env, discovery.commit_sha, answers)
+    body = body_object(request)
+    texts = texts_of(body, "repoUrl", "skillPath", "skillName")
+    discovery = await discover(env, repository_of(texts), path=texts["skillPath"])
+    discovery = select(discovery, path=texts["skillPath"], name=texts["skillName"])
+    if body.get("dryRun") is True:
+        return _found(discovery)
+    answer = await take_in(env, discovery, source="api", actor="api")
+    if isinstance(answer, Job):
+        return JsonResponse({**started_as_json(env, answer), "submissions": []}, status=202)
+    return _answer(env, discovery.commit_sha, answer)
 
 
 def _found(discovery: Discovery) -> JsonResponse:
@@ -174,12 +131,12 @@ def _accepted(env: WorkerEnv, answer: Accepted) -> dict[str, Any]:
 async def submission(request: HttpRequest, submission_id: str) -> JsonResponse:
     """Return one submission with its steps."""
     if request.method not in ("GET", "HEAD"):
-        return _not_allowed(request, "GET, HEAD")
+        return not_allowed(request, "GET, HEAD")
     env = require_worker_env()
     try:
         found = await get_submission(env, submission_id)
     except SubmissionNotFound as error:
-        return _error(error, 404)
+        return error_answer(error, 404)
     steps = await readers.run(history, env, submission_id)
     withdrawn = await readers.run(withdrawal_of, env, found)
     body = {**as_json(env, found), "withdrawn": withdrawn or None}

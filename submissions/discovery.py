@@ -8,8 +8,6 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from django.core import signing
-
 from marketplace.skills.store import now_text
 from submissions.source.fetching import fetch, repository_url, scratch_folder
 from submissions.source.tree_entries import TreeEntry, odd_name
@@ -20,23 +18,11 @@ from vskill.errors import VskillError
 from vskill.hidden_characters import visible
 from vskill.kv.threads import readers
 
-_TOKEN_SALT = "vskill.intake.discovery"  # noqa: S105 - names what is signed; the key is SECRET_KEY
-TOKEN_HOURS = 6
-# The notes of a skill that a form carries, and the characters of each.
-_MOST_CARRIED = 5
-_CARRIED = 200
-
 
 class NoSkillFound(VskillError):
     """A repository holds no skill, or not the one that was asked for; nothing was submitted."""
 
     code = "no_skill_found"
-
-
-class DiscoveryExpired(VskillError):
-    """The list of skills that was chosen from is too old or was not made here; nothing was submitted."""
-
-    code = "discovery_expired"
 
 
 @dataclass(frozen=True)
@@ -151,53 +137,6 @@ async def discover_repository(env: WorkerEnv, repository: RepositoryURL, *, path
 def folder_of(path: str) -> str:
     """Return the folder that a person names by its path or by that of the SKILL.md in it; '' for the root."""
     return path.strip("/").removesuffix("/SKILL.md").removesuffix("SKILL.md").strip("/")
-
-
-def _salt(env: WorkerEnv) -> str:
-    return f"{_TOKEN_SALT}.{env.name}"
-
-
-def sign_discovery(env: WorkerEnv, discovery: Discovery) -> str:
-    """Return a signed text that carries a discovery through a form: no second fetch is needed, and none can be
-    forged."""
-    skills = [
-        [
-            *(one.path, one.name, one.description[:300], list(one.problems), one.source_digest),
-            *([note[:_CARRIED] for note in one.notes[:_MOST_CARRIED]], one.internal),
-        ]
-        for one in discovery.skills
-    ]
-    return signing.dumps(
-        [discovery.repo_url, discovery.commit_sha, skills, discovery.ref, discovery.listed_at],
-        salt=_salt(env),
-        compress=True,
-    )
-
-
-def read_discovery(env: WorkerEnv, token: str) -> Discovery:
-    """Return the discovery that ``sign_discovery`` signed; raise ``DiscoveryExpired`` for any other text."""
-    try:
-        repo_url, commit_sha, skills, ref, listed_at = signing.loads(token, salt=_salt(env), max_age=TOKEN_HOURS * 3600)
-    # ValueError: signed by an earlier release, which had fewer parts.
-    except (signing.BadSignature, ValueError) as error:
-        raise DiscoveryExpired(
-            f"This list of skills is older than {TOKEN_HOURS} hours or was not made here. Nothing was submitted; "
-            "enter the address again."
-        ) from error
-    return Discovery(repo_url, commit_sha, tuple(_carried(*one) for one in skills), ref, listed_at=listed_at)
-
-
-def _carried(
-    path: str,
-    name: str,
-    description: str,
-    problems: Sequence[str],
-    source_digest: str,
-    # An earlier release signed none of these.
-    notes: Sequence[str] = (),
-    internal: bool = False,
-) -> DiscoveredSkill:
-    return DiscoveredSkill(path, name, description, tuple(problems), source_digest, tuple(notes), internal)
 
 
 def select(discovery: Discovery, *, path: str = "", name: str = "") -> Discovery:

@@ -17,7 +17,7 @@ from marketplace.skills.publishers import skill_identity
 from marketplace.skills.source_changes import note_source
 from marketplace.skills.withdrawal import why_withdrawn
 from submissions import messages
-from submissions.discovery import DiscoveredSkill, Discovery, discover, select
+from submissions.discovery import DiscoveredSkill, Discovery
 from submissions.models import SubmissionEntry
 from submissions.states import ACTIVE_STATES, State
 from submissions.store.queries import live_submission, read_submission
@@ -70,20 +70,24 @@ async def accept(
     Idempotent: a skill that is on its way, or published with the same content, is answered with that submission.
     """
     by_path = {one.path: one for one in discovery.skills}
-    if discovery.listed_at:
-        await writers.run(
-            note_source,
-            env,
-            discovery.repo_url,
-            list(by_path),
-            commit_sha=discovery.commit_sha,
-            listed_at=discovery.listed_at,
-        )
+    await writers.run(note_listed, env, discovery)
     chosen = [by_path[path] for path in dict.fromkeys(paths) if path in by_path]
     return [
         await writers.run(accept_one, env, discovery, skill, source=source, actor=actor, submitter=submitter)
         for skill in chosen
     ]
+
+
+def note_listed(env: WorkerEnv, discovery: Discovery) -> None:
+    """Mark on the calling thread the published skills that a whole repository no longer has; see ``note_source``."""
+    if discovery.listed_at:
+        paths = [one.path for one in discovery.skills]
+        note_source(env, discovery.repo_url, paths, commit_sha=discovery.commit_sha, listed_at=discovery.listed_at)
+
+
+def is_offered(discovery: Discovery, skill: DiscoveredSkill) -> bool:
+    """Tell whether a skill is submitted with the others: it is not internal, or it was named."""
+    return discovery.named or not skill.internal
 
 
 async def accept_offered(
@@ -93,21 +97,10 @@ async def accept_offered(
 
     ``source``, ``actor`` and ``submitter`` are those of ``accept``.
     """
-    left = [] if discovery.named else [skill for skill in discovery.skills if skill.internal]
-    paths = [skill.path for skill in discovery.skills if skill not in left]
+    left = [skill for skill in discovery.skills if not is_offered(discovery, skill)]
+    paths = [skill.path for skill in discovery.skills if is_offered(discovery, skill)]
     accepted = await accept(env, discovery, paths, source=source, actor=actor, submitter=submitter)
     return [*accepted, *(Accepted(skill, Outcome.INTERNAL, None, INTERNAL) for skill in left)]
-
-
-async def submit(
-    env: WorkerEnv, url: str, *, path: str = "", name: str = "", source: str, actor: str
-) -> tuple[Discovery, list[Accepted]]:
-    """Discover the repository at ``url`` and submit what it offers, or the one skill at ``path`` or of that ``name``.
-
-    ``source`` and ``actor`` are those of ``accept``. Raises what ``discover`` and ``accept`` raise.
-    """
-    discovery = select(await discover(env, url, path=path), path=path, name=name)
-    return discovery, await accept_offered(env, discovery, source=source, actor=actor)
 
 
 def _published(env: WorkerEnv, identity: str, source_digest: str) -> Submission | None:
@@ -137,13 +130,20 @@ def _revive(env: WorkerEnv, submission: Submission, actor: str) -> Submission:
 
 
 def accept_one(
-    env: WorkerEnv, discovery: Discovery, skill: DiscoveredSkill, *, source: str, actor: str, submitter: str = ""
+    env: WorkerEnv,
+    discovery: Discovery,
+    skill: DiscoveredSkill,
+    *,
+    source: str,
+    actor: str,
+    submitter: str = "",
+    priority: int = 0,
 ) -> Accepted:
     """Submit one skill of a discovery on the calling thread, and return the answer.
 
     A skill that is withheld, and the content of a withdrawn version, are not submitted. Any number of calls at once
-    leave one submission and one message. ``source``, ``actor`` and ``submitter`` are those of ``accept``. Raises
-    ``IntakeBusy`` after three lost races.
+    leave one submission and one message. ``source``, ``actor`` and ``submitter`` are those of ``accept``;
+    ``priority`` is that of a new message. Raises ``IntakeBusy`` after three lost races.
     """
     if skill.problems:
         return Accepted(skill, Outcome.INVALID, None, " ".join(skill.problems))
@@ -174,7 +174,7 @@ def accept_one(
                         return Accepted(skill, Outcome.WITHDRAWN, None, f"{reason} {_SAME_CONTENT}")
                     return Accepted(skill, Outcome.ALREADY_VERIFIED, published)
                 submission = create_submission(env, fields, actor=actor, trigger=source)
-                messages.send(env, submission.id)
+                messages.send(env, submission.id, priority=priority)
                 return Accepted(skill, Outcome.CREATED, submission)
         except (IntegrityError, VersionConflict):
             # Another process submitted or moved the same skill at this moment: answer with its submission.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Final
 
 from django.db import connections
@@ -21,6 +22,10 @@ from submissions.states import ACTIVE_STATES
 from vskill.environments import WorkerEnv
 
 VERIFY: Final = "verify_submission"
+SUBMIT_JOB: Final = "submit_job"
+# Of a job before the many submissions that it makes, and of one that is being stopped before they are checked.
+_JOB_PRIORITY: Final = 20
+_TAKEN_OVER_AFTER: Final = timedelta(minutes=2)
 
 
 @dataclass(frozen=True)
@@ -68,6 +73,15 @@ def send(env: WorkerEnv, submission_id: str, *, priority: int = 0, restart: bool
         priority=priority,
         restart=restart,
     )
+
+
+def send_job(env: WorkerEnv, job_id: str, *, later: bool = False, restart: bool = False) -> bool:
+    """Queue a job within the caller's transaction, and return whether its message is new or was reset.
+
+    With ``later`` it is not received for two minutes. ``restart`` is that of ``Queue.send``.
+    """
+    delay = _TAKEN_OVER_AFTER if later else timedelta()
+    return get_queue(env).send(env.name, SUBMIT_JOB, job_id, priority=_JOB_PRIORITY, delay=delay, restart=restart)
 
 
 def is_queued(env: WorkerEnv, submission_id: str) -> bool:

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from django.urls import path
 
-from submissions import api, views
+from submissions import api, api_many, job_pages, submit_page, views
 
 app_name = "submissions"
 urlpatterns = [
-    path("submit", views.submit, name="submit"),
+    path("submit", submit_page.submit, name="submit"),
     path("queue", views.queue, name="queue"),
     path("submissions/<str:submission_id>", views.submission, name="submission"),
+    path("jobs/<str:job_id>", job_pages.job, name="job"),
+    path("jobs/<str:job_id>/stop", job_pages.stop, name="job-stop"),
     path("api/v1/submissions", api.submissions, name="api-submissions"),
     path("api/v1/submissions/<str:submission_id>", api.submission, name="api-submission"),
+    path("api/v1/listings", api_many.listings, name="api-listings"),
+    path("api/v1/listings/<str:listing_id>", api_many.listing, name="api-listing"),
+    path("api/v1/jobs", api_many.jobs, name="api-jobs"),
+    path("api/v1/jobs/<str:job_id>", api_many.job, name="api-job"),
+    path("api/v1/jobs/<str:job_id>/stop", api_many.stop, name="api-job-stop"),
 ]

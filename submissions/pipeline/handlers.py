@@ -7,7 +7,9 @@ import logging
 from django.conf import settings
 from django.db import transaction
 
-from submissions.messages import VERIFY, is_queued
+from submissions.jobs.records import JobNotFound
+from submissions.jobs.work import fail_job, run_job
+from submissions.messages import SUBMIT_JOB, VERIFY, is_queued
 from submissions.pipeline.process import process_submission
 from submissions.pipeline.run import ACTOR
 from submissions.queue.base import InvalidMessage, Message
@@ -61,4 +63,19 @@ def make_handlers() -> Handlers:
     async def on_parked(message: Message, reason: str) -> None:
         await hold(message.subject, reason)
 
-    return {VERIFY: Handler(run, on_parked)}
+    async def run_whole_job(message: Message) -> None:
+        message.decoded()
+        try:
+            await run_job(require_worker_env(), message.subject)
+        except JobNotFound as error:
+            raise InvalidMessage(str(error)) from error
+
+    async def on_parked_job(message: Message, reason: str) -> None:
+        try:
+            await writers.run(fail_job, require_worker_env(), message.subject, reason)
+        except JobNotFound as error:
+            logger.warning("job %s cannot be marked as failed: %s", message.subject, error)
+        except VersionConflict:
+            logger.info("job %s moved while it was being marked as failed", message.subject)
+
+    return {VERIFY: Handler(run, on_parked), SUBMIT_JOB: Handler(run_whole_job, on_parked_job)}

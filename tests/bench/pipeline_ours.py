@@ -19,7 +19,6 @@ if __name__ == "__main__":
 from asgiref.sync import async_to_sync
 from django.core.management import call_command
 
-from submissions.intake import submit
 from submissions.messages import VERIFY
 from submissions.pipeline.handlers import make_handlers
 from submissions.queue.base import Message
@@ -30,6 +29,7 @@ from submissions.states import State
 from submissions.store.queries import get_submission
 from tests.bench.ready import say, wait_for_the_others
 from tests.git_factory import make_repository, skill_md
+from tests.submissions.front_door import submit
 from vskill.environments import get_environment
 from vskill.worker_context import require_worker_env, run_with_worker_env
 

@@ -19,7 +19,7 @@ from django.db import connections, transaction
 from django.test import override_settings
 
 from submissions.discovery import discover
-from submissions.intake import accept_one, submit
+from submissions.intake import accept_one
 from submissions.messages import VERIFY
 from submissions.models import QueueMessage
 from submissions.queue.base import Message
@@ -35,6 +35,7 @@ from submissions.store.queries import get_submission
 from submissions.store.transitions import Step, create_submission
 from tests.reliability import kill_points
 from tests.submissions.factories import make_submissions
+from tests.submissions.front_door import submit
 from vskill.environments import WorkerEnv, get_environment
 from vskill.kv.models import KVEntry
 from vskill.kv.namespace import KVNamespace

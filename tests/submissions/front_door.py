@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 
-from submissions.intake import Accepted, submit
+from submissions.discovery import Discovery, discover, select
+from submissions.intake import Accepted, accept_offered
 from submissions.pipeline.handlers import make_handlers
 from submissions.queue.consumer import Consumer, ConsumerOptions
 from submissions.queue.settlement import BatchReport
@@ -29,6 +30,14 @@ def skills(*names: str) -> dict[str, str]:
 def repository(folder: Path, files: Mapping[str, bytes | str], name: str = "repository") -> str:
     """Make a bare repository below ``folder`` and return its address."""
     return f"file://{make_repository(folder / f'{name}.git', files)}"
+
+
+async def submit(
+    env: WorkerEnv, url: str, *, path: str = "", name: str = "", source: str, actor: str
+) -> tuple[Discovery, list[Accepted]]:
+    """Discover a repository and submit what it offers, or the one at ``path`` or of that ``name``."""
+    discovery = select(await discover(env, url, path=path), path=path, name=name)
+    return discovery, await accept_offered(env, discovery, source=source, actor=actor)
 
 
 async def submitted(env: WorkerEnv, url: str, path: str = "") -> list[Accepted]:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import replace
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -15,12 +13,9 @@ from marketplace.skills.blocklist import BlockKind, add_block
 from submissions.discovery import (
     DiscoveredSkill,
     Discovery,
-    DiscoveryExpired,
     NoSkillFound,
     discover,
-    read_discovery,
     select,
-    sign_discovery,
 )
 from submissions.intake import Accepted, Outcome, accept, accept_one
 from submissions.models import QueueMessage, SubmissionEntry, SubmissionTransition
@@ -142,22 +137,6 @@ async def test_one_skill_is_chosen_by_its_folder_or_its_name(env: WorkerEnv, tmp
     assert [skill.path for skill in select(discovery, name="one").skills] == ["one"]
     with pytest.raises(NoSkillFound, match="It has: one, two"):
         select(discovery, name="three")
-
-
-async def test_a_choice_that_is_forged_or_old_is_refused(
-    env: WorkerEnv, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    discovery = await discover(env, repository(tmp_path, skills("one")))
-    token = sign_discovery(env, discovery)
-
-    assert read_discovery(env, token) == discovery
-    with pytest.raises(DiscoveryExpired):
-        read_discovery(replace(env, name="other"), token)
-    with pytest.raises(DiscoveryExpired):
-        read_discovery(env, token[:-2] + "xx")
-    monkeypatch.setattr("submissions.discovery.TOKEN_HOURS", timedelta(seconds=-1) / timedelta(hours=1))
-    with pytest.raises(DiscoveryExpired):
-        read_discovery(env, token)
 
 
 async def test_paths_that_were_not_listed_are_not_submitted(env: WorkerEnv, tmp_path: Path) -> None:

@@ -21,8 +21,8 @@ from vskill.processes.heartbeat import heartbeat
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def _token(page: str) -> str:
-    found = re.search(r'name="token" value="([^"]+)"', page)
+def _listing(page: str) -> str:
+    found = re.search(r'name="listing" value="([^"]+)"', page)
     assert found is not None
     return found[1]
 
@@ -40,7 +40,7 @@ async def test_an_address_lists_the_skills_and_the_picked_ones_are_submitted(
     assert re.search(r'value="broken"[^>]* disabled', page)
     assert await SubmissionEntry.objects.acount() == 0
 
-    submitted_ = await async_client.post("/submit", {"token": _token(page), "repository_url": url, "paths": ["one"]})
+    submitted_ = await async_client.post("/submit", {"listing": _listing(page), "paths": ["one"]})
     entry = await SubmissionEntry.objects.aget()
 
     assert submitted_.status_code == 302
@@ -51,7 +51,7 @@ async def test_an_address_lists_the_skills_and_the_picked_ones_are_submitted(
 async def test_several_picked_skills_lead_to_a_list_of_them(async_client: AsyncClient, tmp_path: Path) -> None:
     url = repository(tmp_path, skills("one", "two"))
     page = (await async_client.post("/submit", {"repository_url": url})).content.decode()
-    answer = await async_client.post("/submit", {"token": _token(page), "repository_url": url, "paths": ["one", "two"]})
+    answer = await async_client.post("/submit", {"listing": _listing(page), "paths": ["one", "two"]})
     queue = await async_client.get(answer["Location"])
 
     assert answer.status_code == 302
@@ -99,8 +99,8 @@ async def test_a_bad_address_is_explained_beside_the_field(
 async def test_nothing_picked_and_a_forged_list_are_refused(async_client: AsyncClient, tmp_path: Path) -> None:
     url = repository(tmp_path, skills("one"))
     page = (await async_client.post("/submit", {"repository_url": url})).content.decode()
-    nothing = await async_client.post("/submit", {"token": _token(page), "repository_url": url})
-    forged = await async_client.post("/submit", {"token": "forged", "repository_url": url, "paths": ["one"]})
+    nothing = await async_client.post("/submit", {"listing": _listing(page), "repository_url": url})
+    forged = await async_client.post("/submit", {"listing": "forged", "repository_url": url, "paths": ["one"]})
 
     assert nothing.status_code == forged.status_code == 400
     assert "Pick at least one skill" in nothing.content.decode()
@@ -211,7 +211,7 @@ async def test_a_skill_that_was_withdrawn_is_no_longer_linked_to(
     await writers.run(quarantine_skill, env, "one", actor="operator", reason="reported")
     page = (await async_client.get(f"/submissions/{submission.id}")).content.decode()
     listed = (await async_client.post("/submit", {"repository_url": url})).content.decode()
-    again = await async_client.post("/submit", {"token": _token(listed), "repository_url": url, "paths": ["one"]})
+    again = await async_client.post("/submit", {"listing": _listing(listed), "repository_url": url, "paths": ["one"]})
 
     assert "have since withdrawn" in page
     assert "/skills/one" not in page

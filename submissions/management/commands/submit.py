@@ -5,7 +5,7 @@ from __future__ import annotations
 import getpass
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,11 +14,14 @@ from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
 from submissions.discovery import Discovery, discover, select
-from submissions.intake import INTERNAL, Outcome, accept_offered
-from submissions.presentation import as_json, found_as_json
+from submissions.intake import INTERNAL, Accepted, Outcome, accept_offered
+from submissions.jobs.records import Job, JobState
+from submissions.jobs.work import AT_ONCE, start_job, step
+from submissions.presentation import as_json, found_as_json, job_as_json, job_href
 from vskill.configuration import load
 from vskill.environments import WorkerEnv
 from vskill.errors import VskillError
+from vskill.kv.threads import writers
 from vskill.management.environment_command import EnvironmentCommand
 from vskill.processes.single_instance import running_address
 
@@ -27,20 +30,18 @@ class Command(EnvironmentCommand):
     """Fetch a repository, list its skills and submit them through ``intake``, as the form and the API do."""
 
     help = (
-        "Submit every skill of a git repository, or the one that --path or --name chooses. Verification is done "
-        "by the queue consumer (manage.py consume). Exit code 0: all are accepted or known already; 1: one was "
-        "refused, or nothing was found."
+        "Submit every skill of a git repository, those below --folder, or the one that --path or --name chooses. More "
+        f"than {AT_ONCE} are one job, which `manage.py job` follows and stops. Verification is done by the queue "
+        "consumer (manage.py consume). Exit code 0: all are accepted or known already; 1: one was refused, or nothing "
+        "was found."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the arguments."""
         super().add_arguments(parser)
-        parser.add_argument(
-            "url",
-            help="address of the repository or of a folder in it: https://host/owner/name, owner/name on GitHub, with "
-            "#BRANCH for a branch or tag (docs/addresses.md lists all forms)",
-        )
+        parser.add_argument("url", help="address of the repository: https://host/owner/name, or owner/name on GitHub")
         parser.add_argument("--path", default="", help="submit only the skill in this folder of the repository")
+        parser.add_argument("--folder", default="", help="submit only the skills in and below this folder")
         parser.add_argument("--name", default="", help="submit only the skill of this name")
         parser.add_argument("--dry-run", action="store_true", help="list what would be submitted, and submit nothing")
         self.add_json_argument(parser, documents="one JSON document instead of lines")
@@ -53,34 +54,17 @@ class Command(EnvironmentCommand):
     async def work(self, env: WorkerEnv, options: Mapping[str, Any]) -> None:
         """Submit in one environment."""
         try:
-            discovery = await discover(env, options["url"], path=options["path"])
+            discovery = await discover(env, options["url"], path=options["path"] or options["folder"])
             discovery = select(discovery, path=options["path"], name=options["name"])
             if options["dry_run"]:
                 self._print_found(discovery, as_json=options["as_json"])
-                return
-            answers = await accept_offered(env, discovery, source="command", actor=getpass.getuser())
+            elif len(discovery.skills) > AT_ONCE:
+                await self._submit_as_job(env, discovery, as_json=options["as_json"])
+            else:
+                answers = await accept_offered(env, discovery, source="command", actor=getpass.getuser())
+                self._report(_as_reached(env), discovery, answers, as_json=options["as_json"])
         except VskillError as error:
             raise CommandError(str(error)) from error
-        env = _as_reached(env)
-        if options["as_json"]:
-            items = [
-                {
-                    "skillPath": answer.skill.path,
-                    "skillName": answer.skill.name,
-                    "outcome": answer.outcome,
-                    "reason": answer.reason,
-                    "notes": answer.skill.notes,
-                    "submission": as_json(env, answer.submission) if answer.submission else None,
-                }
-                for answer in answers
-            ]
-            self.stdout.write(
-                json.dumps({"repoUrl": discovery.repo_url, "commitSha": discovery.commit_sha, "skills": items})
-            )
-        else:
-            self._print(env, answers)
-        if any(answer.submission is None and answer.outcome is not Outcome.INTERNAL for answer in answers):
-            raise CommandError("Some skills were not submitted; see above for the reasons.")
 
     def _print_found(self, discovery: Discovery, *, as_json: bool) -> None:
         if as_json:
@@ -95,7 +79,44 @@ class Command(EnvironmentCommand):
             state = "; ".join([*said, *skill.notes])
             self.stdout.write(f"{skill.name or skill.path or '.'}\t{skill.path or '.'}\t{state}")
 
-    def _print(self, env: WorkerEnv, answers: list[Any]) -> None:
+    async def _submit_as_job(self, env: WorkerEnv, discovery: Discovery, *, as_json: bool) -> None:
+        """Accept the skills slice by slice; where this process is ended, a consumer goes on with the job."""
+        reached = _as_reached(env)
+        job: Job = await writers.run(start_job, env, discovery, source="command", actor=getpass.getuser(), here=True)
+        if not as_json:
+            self.stdout.write(f"{job.total:,} skills as one job: {reached.public_url}{job_href(env, job.id)}")
+        while job.state is JobState.ACCEPTING:
+            job = await step(env, job.id)
+            if not as_json and self.stdout.isatty():
+                self.stdout.write(f"\r{100 * job.done // max(1, job.slices)} % accepted", ending="")
+        if as_json:
+            self.stdout.write(json.dumps(job_as_json(reached, job)))
+        else:
+            ending = "\n" if self.stdout.isatty() else ""
+            self.stdout.write(f"{ending}{job.state}; follow or stop it with: manage.py job {job.id}")
+
+    def _report(self, env: WorkerEnv, discovery: Discovery, answers: Sequence[Accepted], *, as_json: bool) -> None:
+        if as_json:
+            items = [
+                {
+                    "skillPath": answer.skill.path,
+                    "skillName": answer.skill.name,
+                    "outcome": answer.outcome,
+                    "reason": answer.reason,
+                    "notes": answer.skill.notes,
+                    "submission": _submission_json(env, answer),
+                }
+                for answer in answers
+            ]
+            self.stdout.write(
+                json.dumps({"repoUrl": discovery.repo_url, "commitSha": discovery.commit_sha, "skills": items})
+            )
+        else:
+            self._print(env, answers)
+        if any(answer.submission is None and answer.outcome is not Outcome.INTERNAL for answer in answers):
+            raise CommandError("Some skills were not submitted; see above for the reasons.")
+
+    def _print(self, env: WorkerEnv, answers: Sequence[Accepted]) -> None:
         width = max(len(answer.skill.name or answer.skill.path or ".") for answer in answers)
         for answer in answers:
             name = (answer.skill.name or answer.skill.path or ".").ljust(width)
@@ -109,6 +130,10 @@ class Command(EnvironmentCommand):
             )
         counted = Counter(answer.outcome for answer in answers)
         self.stdout.write(", ".join(f"{count} {outcome.replace('_', ' ')}" for outcome, count in counted.items()))
+
+
+def _submission_json(env: WorkerEnv, answer: Accepted) -> dict[str, Any] | None:
+    return as_json(env, answer.submission) if answer.submission is not None else None
 
 
 def _as_reached(env: WorkerEnv) -> WorkerEnv:

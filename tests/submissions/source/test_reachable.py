@@ -10,7 +10,6 @@ from django.test import override_settings
 
 from marketplace.models import SkillVersion
 from submissions.discovery import discover
-from submissions.intake import submit
 from submissions.source import reachable
 from submissions.source.errors import CommitNotOnBranch, FetchTimedOut
 from submissions.source.git import Snapshot, fetch_snapshot
@@ -18,7 +17,7 @@ from submissions.source.git_process import FetchLimits
 from submissions.source.urls import SourcePolicy, normalise_repository_url
 from submissions.states import State
 from tests.git_factory import commit, git, make_repository, skill_md
-from tests.submissions.front_door import worked_off
+from tests.submissions.front_door import submit, worked_off
 from tests.submissions.source.https_host import CERTIFICATE, https_host
 from vskill.environments import get_environment
 

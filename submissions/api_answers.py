@@ -1,0 +1,111 @@
+"""What the API's calls about submissions, listings and jobs share: reading a body, and answering an error."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Awaitable, Callable
+from functools import wraps
+from typing import Any, Final
+
+from django.http import HttpRequest, JsonResponse
+
+from submissions.discovery import NoSkillFound
+from submissions.intake import IntakeBusy
+from submissions.source.errors import InvalidRepositoryURL, SourceError
+from vskill.errors import VskillError
+from vskill.kv.errors import EntryUnavailable
+
+logger = logging.getLogger(__name__)
+
+MAX_BODY: Final = 64 * 1024
+Call = Callable[..., Awaitable[JsonResponse]]
+
+
+class BadRequest(VskillError):
+    """A call that cannot be understood; nothing was done."""
+
+    code = "bad_request"
+
+
+class BodyTooLarge(VskillError):
+    """A body that is larger than any that could be meant; nothing was done."""
+
+    code = "too_large"
+
+
+def error_answer(error: VskillError, status: int) -> JsonResponse:
+    """Return the answer for an error; 503 asks to try again in ten seconds."""
+    response = JsonResponse({"error": error.code, "message": str(error)}, status=status)
+    if status == 503:
+        response["Retry-After"] = "10"
+    return response
+
+
+def not_allowed(request: HttpRequest, methods: str) -> JsonResponse:
+    """Return the answer for a method that is not among ``methods``."""
+    message = f"This registry does not offer {request.method} here."
+    response = JsonResponse({"error": "method_not_allowed", "message": message}, status=405)
+    response["Allow"] = methods
+    return response
+
+
+def body_object(request: HttpRequest) -> dict[str, Any]:
+    """Return the JSON object that a request sends; raises BadRequest and BodyTooLarge."""
+    if len(request.body) > MAX_BODY:
+        raise BodyTooLarge(f"The body is larger than {MAX_BODY // 1024} KiB. Nothing was submitted.")
+    try:
+        body = json.loads(request.body)
+    except (ValueError, RecursionError):
+        raise BadRequest("The body is not JSON. Nothing was submitted.") from None
+    if not isinstance(body, dict):
+        raise BadRequest("The body is not an object. Nothing was submitted.")
+    return body
+
+
+def texts_of(body: dict[str, Any], *names: str) -> dict[str, str]:
+    """Return the texts of an object by their names, '' where one is missing; raises BadRequest."""
+    texts: dict[str, str] = {}
+    for name in names:
+        value = body.get(name) or ""
+        if not isinstance(value, str):
+            raise BadRequest(f"{name!r} is not a text. Nothing was submitted.")
+        texts[name] = value
+    return texts
+
+
+def repository_of(texts: dict[str, str]) -> str:
+    """Return the address of a repository that a body names; raises BadRequest where it names none."""
+    if not texts["repoUrl"]:
+        raise BadRequest("'repoUrl' is missing: the address of a git repository. Nothing was submitted.")
+    return texts["repoUrl"]
+
+
+def _status_of(error: VskillError) -> int:
+    if isinstance(error, BadRequest | InvalidRepositoryURL):
+        return 400
+    if isinstance(error, BodyTooLarge):
+        return 413
+    if isinstance(error, SourceError):
+        return 503 if error.transient else 422
+    return 422 if isinstance(error, NoSkillFound) else 503
+
+
+def errors_answered(call: Call) -> Call:
+    """Answer the errors of a call: 4xx where another call would do, 503 where a later one may."""
+
+    @wraps(call)
+    async def answered(request: HttpRequest, *args: Any, **kwargs: Any) -> JsonResponse:
+        try:
+            return await call(request, *args, **kwargs)
+        except EntryUnavailable:
+            # The database is away, which the middleware says in the same words everywhere.
+            raise
+        except VskillError as error:
+            status = _status_of(error)
+            if status == 503 and not isinstance(error, SourceError | IntakeBusy):
+                # All other errors are the registry's own: an entry that cannot be read, for example.
+                logger.error("a call of the API failed: %s", error)
+            return error_answer(error, status)
+
+    return answered

@@ -1,0 +1,153 @@
+"""The API of what is too long for one answer: the skills of a repository page by page, and jobs of many skills."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from django.http import HttpRequest, JsonResponse
+from django.views.decorators.csrf import csrf_exempt
+
+from submissions.api_answers import (
+    BadRequest,
+    body_object,
+    error_answer,
+    errors_answered,
+    not_allowed,
+    repository_of,
+    texts_of,
+)
+from submissions.discovery import Discovery, discover, folder_of
+from submissions.jobs.progress import progress_of
+from submissions.jobs.records import JobNotFound, get_job, may_stop
+from submissions.jobs.work import start_job, stop_job
+from submissions.listings import PAGE, Choice, ListingExpired, keep_listing, page_of, read_listing
+from submissions.presentation import found_as_json, job_as_json, progress_as_json, started_as_json
+from vskill.kv.threads import readers, writers
+from vskill.rate_limits.kinds import Form, Kind, rated
+from vskill.worker_context import require_worker_env
+
+MAX_PAGE: Final = 200
+_LONGEST_WORDS: Final = 200
+
+
+def _page(request: HttpRequest) -> tuple[int, int]:
+    """Return the cursor and the limit of a call; raises BadRequest for what is no number."""
+    try:
+        start = int(request.GET.get("cursor") or 0)
+        limit = int(request.GET.get("limit") or PAGE)
+    except ValueError:
+        raise BadRequest("'cursor' is one that a call answered, and 'limit' a number. Nothing was read.") from None
+    return max(0, start), max(1, min(limit, MAX_PAGE))
+
+
+# csrf_exempt, here and below: the API reads no cookie, so a browser cannot be made to submit in somebody's name.
+@rated(Kind.SUBMISSIONS, Form.JSON)
+@csrf_exempt
+async def listings(request: HttpRequest) -> JsonResponse:
+    """List the skills of a repository, and keep the list for the calls that read its next pages."""
+    return await _list_repository(request) if request.method == "POST" else not_allowed(request, "POST")
+
+
+@errors_answered
+async def _list_repository(request: HttpRequest) -> JsonResponse:
+    env = require_worker_env()
+    texts = texts_of(body_object(request), "repoUrl", "folder")
+    discovery = await discover(env, repository_of(texts), path=texts["folder"])
+    listing_id = await keep_listing(env, discovery)
+    return await _listing_page(listing_id, discovery, Choice(), *_page(request), status=201)
+
+
+@rated(Kind.READS, Form.JSON)
+@csrf_exempt
+async def listing(request: HttpRequest, listing_id: str) -> JsonResponse:
+    """Return a page of a list of skills; ``?folder=`` and ``?q=`` narrow it down."""
+    return (
+        await _read_listing(request, listing_id)
+        if request.method in ("GET", "HEAD")
+        else not_allowed(request, "GET, HEAD")
+    )
+
+
+@errors_answered
+async def _read_listing(request: HttpRequest, listing_id: str) -> JsonResponse:
+    try:
+        discovery = await read_listing(require_worker_env(), listing_id)
+    except ListingExpired as error:
+        return error_answer(error, 404)
+    choice = Choice(folder_of(request.GET.get("folder", "")), request.GET.get("q", "")[:_LONGEST_WORDS])
+    return await _listing_page(listing_id, discovery, choice, *_page(request))
+
+
+async def _listing_page(
+    listing_id: str, discovery: Discovery, choice: Choice, start: int, limit: int, *, status: int = 200
+) -> JsonResponse:
+    page = await readers.run(page_of, discovery, choice, start=start, size=limit)
+    body = {
+        "id": listing_id,
+        "repoUrl": discovery.repo_url,
+        "commitSha": discovery.commit_sha,
+        "sourceRef": discovery.ref or None,
+        "total": len(discovery.skills),
+        "matching": page.matching,
+        "folders": [{"path": path, "skills": count} for path, count in page.folders],
+        "skills": [found_as_json(one, named=discovery.named) for one in page.skills],
+        "nextCursor": None if page.following is None else str(page.following),
+    }
+    return JsonResponse(body, status=status)
+
+
+@rated(Kind.SUBMISSIONS, Form.JSON)
+@csrf_exempt
+async def jobs(request: HttpRequest) -> JsonResponse:
+    """Submit the skills of a repository, or of a folder in it, as one job."""
+    return await _start(request) if request.method == "POST" else not_allowed(request, "POST")
+
+
+@errors_answered
+async def _start(request: HttpRequest) -> JsonResponse:
+    env = require_worker_env()
+    texts = texts_of(body_object(request), "repoUrl", "folder")
+    discovery = await discover(env, repository_of(texts), path=texts["folder"])
+    job = await writers.run(start_job, env, discovery, source="api", actor="api")
+    return JsonResponse(started_as_json(env, job), status=202)
+
+
+@rated(Kind.READS, Form.JSON)
+@csrf_exempt
+async def job(request: HttpRequest, job_id: str) -> JsonResponse:
+    """Return how far a job is, with a page of its skills; ``?standing=`` narrows the page down."""
+    return await _look(request, job_id) if request.method in ("GET", "HEAD") else not_allowed(request, "GET, HEAD")
+
+
+@errors_answered
+async def _look(request: HttpRequest, job_id: str) -> JsonResponse:
+    env = require_worker_env()
+    start, limit = _page(request)
+    try:
+        found = await get_job(env, job_id)
+    except JobNotFound as error:
+        return error_answer(error, 404)
+    progress = await progress_of(env, found, standing=request.GET.get("standing", ""), start=start, size=limit)
+    response = JsonResponse(progress_as_json(env, found, progress))
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+@rated(Kind.READS, Form.JSON)
+@csrf_exempt
+async def stop(request: HttpRequest, job_id: str) -> JsonResponse:
+    """Stop a job: what waits is withdrawn, what is done stays. Only whoever started it has its ``stopKey``."""
+    return await _stop(request, job_id) if request.method == "POST" else not_allowed(request, "POST")
+
+
+@errors_answered
+async def _stop(request: HttpRequest, job_id: str) -> JsonResponse:
+    env = require_worker_env()
+    if not may_stop(env, job_id, texts_of(body_object(request), "stopKey")["stopKey"]):
+        message = "'stopKey' is not the key that was given to whoever started this job. It goes on."
+        return JsonResponse({"error": "forbidden", "message": message}, status=403)
+    try:
+        stopped = await writers.run(stop_job, env, job_id)
+    except JobNotFound as error:
+        return error_answer(error, 404)
+    return JsonResponse(job_as_json(env, stopped), status=202)

@@ -1,0 +1,100 @@
+"""How far a job is: what became of its skills, and where their submissions stand now."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from submissions.intake import Outcome
+from submissions.jobs.records import Job, JobSkill, jobs_of, skills_of, slice_key
+from submissions.models import SubmissionEntry
+from submissions.states import STATES, Group, State
+from submissions.store.transitions import submission_key
+from vskill.environments import WorkerEnv
+from vskill.kv.threads import readers
+
+PAGE: Final = 50
+_KEYS: Final = 500
+# What a skill without a submission is shown under.
+_WITHOUT: Final = {"": "waiting"}
+
+
+@dataclass(frozen=True)
+class JobLine:
+    """A skill of a job, its state where it has a submission, and ``standing``: what it is counted as."""
+
+    skill: JobSkill
+    state: State | None
+    standing: str
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a job is: the lines of one page, and counts over all its skills.
+
+    ``handled`` is the number of skills whose turn it was. ``outcomes`` counts what the intake answered, ``standings``
+    where each skill is now: a group of states, 'waiting' for its turn, or the outcome of one without a submission.
+    ``following`` is where the next page starts. ``finished`` says that nothing of it will move any more by itself.
+    """
+
+    lines: tuple[JobLine, ...]
+    handled: int
+    outcomes: dict[str, int]
+    standings: dict[str, int]
+    start: int
+    following: int | None
+    finished: bool
+
+
+async def progress_of(env: WorkerEnv, job: Job, *, standing: str = "", start: int = 0, size: int = PAGE) -> Progress:
+    """Return how far a job is, with a page of ``size`` of its skills from number ``start`` (from 0).
+
+    ``standing`` narrows the page down to the skills that are counted as that; '' is all of them.
+    """
+    keys = [slice_key(job.id, number) for number in range(job.slices)]
+    slices = [outcome async for outcome in jobs_of(env).get_many(keys)]
+    return await readers.run(
+        lambda: _progress(env, [one for outcome in slices for one in skills_of(outcome)], standing, start, size)
+    )
+
+
+def _progress(env: WorkerEnv, skills: Sequence[JobSkill], standing: str, start: int, size: int) -> Progress:
+    states = _states(env, [one.submission_id for one in skills if one.submission_id])
+    lines = [_line(one, states.get(one.submission_id)) for one in skills]
+    shown = [line for line in lines if standing in ("", line.standing)]
+    start = max(0, min(start, len(shown)))
+    standings = Counter(line.standing for line in lines)
+    return Progress(
+        tuple(shown[start : start + size]),
+        sum(1 for one in skills if one.outcome),
+        dict(Counter(one.outcome for one in skills if one.outcome)),
+        dict(standings),
+        start,
+        start + size if start + size < len(shown) else None,
+        not (standings[_WITHOUT[""]] or standings[Group.ACTIVE]),
+    )
+
+
+def _line(one: JobSkill, state: State | None) -> JobLine:
+    if state is not None:
+        return JobLine(one, state, str(STATES[state].group))
+    standing = _WITHOUT.get(one.outcome, one.outcome)
+    return JobLine(one, None, standing)
+
+
+def _states(env: WorkerEnv, ids: Sequence[str]) -> dict[str, State]:
+    """Return the present state of each submission that can be read."""
+    found: dict[str, State] = {}
+    rows = SubmissionEntry.objects.using(env.database).live().filter(namespace=env.name, state__in=sorted(State))
+    for start in range(0, len(ids), _KEYS):
+        keys = [submission_key(one) for one in ids[start : start + _KEYS]]
+        for entry in rows.filter(key__in=keys).only("key", "state"):
+            found[entry.submission_id] = State(entry.state)
+    return found
+
+
+def known_before(progress: Progress) -> int:
+    """Return how many skills had a submission before the job."""
+    return sum(progress.outcomes.get(one, 0) for one in (Outcome.DUPLICATE, Outcome.ALREADY_VERIFIED))
