@@ -100,7 +100,7 @@ class TestForm:
         assert half.count("/submissions/sub_") == 25
         stopped = await async_client.post(f"/jobs/{job_id}/stop", {"key": hidden(half, "key")})
         assert stopped.status_code == 302
-        await drain(env)
+        await run_job(env, job_id)
         after = (await async_client.get(stopped["Location"])).content.decode()
         assert "It was stopped" in after
         assert "Stop this job" not in after

@@ -11,7 +11,7 @@ from django.db.models.functions import Now
 
 from marketplace.skills.blocklist import BlockKind, add_block
 from submissions.discovery import DiscoveredSkill, Discovery, discover
-from submissions.intake import Outcome, accept
+from submissions.intake import Outcome, accept, accept_one
 from submissions.jobs import work
 from submissions.jobs.progress import Progress, progress_of
 from submissions.jobs.records import SLICE, Job, JobNotFound, JobState, get_job, job_key, may_stop, slice_key, stop_key
@@ -19,6 +19,8 @@ from submissions.jobs.work import PRIORITY, fail_job, run_job, start_job, step, 
 from submissions.messages import SUBMIT_JOB, VERIFY
 from submissions.models import QueueMessage, SubmissionEntry
 from submissions.operations import retry
+from submissions.pipeline.handlers import make_handlers
+from submissions.queue.base import Message
 from submissions.states import State
 from submissions.store.queries import get_submission, read_submission
 from submissions.store.transitions import transition
@@ -28,6 +30,7 @@ from vskill.environments import WorkerEnv
 from vskill.kv.models import KVEntry
 from vskill.kv.namespace import KVNamespace
 from vskill.kv.threads import writers
+from vskill.worker_context import run_with_worker_env
 
 pytestmark = pytest.mark.django_db(transaction=True)
 MANY = 2 * SLICE + 10
@@ -106,7 +109,7 @@ async def test_a_process_that_is_killed_inside_a_slice_leaves_nothing_of_it(
 ) -> None:
     job = await started(env)
     await step(env, job.id)
-    accept_one, left = work.accept_one, [5]
+    left = [5]
 
     def killed_after_five(*args: object, **kwargs: object) -> object:
         if not left[0]:
@@ -224,6 +227,17 @@ async def test_a_job_that_was_given_up_says_why_and_goes_on_when_it_is_retried(e
 
     ended = await get_job(env, job.id)
     assert (ended.state, ended.failure) == (JobState.ACCEPTED, "")
+
+
+async def test_a_consumer_that_parks_a_job_notes_why(env: WorkerEnv) -> None:
+    job = await started(env)
+    parked = make_handlers()[SUBMIT_JOB].on_parked
+    message = Message(1, env.name, SUBMIT_JOB, job.id, "{}", "token", 0, 3)
+
+    await run_with_worker_env(env, parked, message, "it killed its worker")
+
+    assert (await get_job(env, job.id)).failure == "it killed its worker"
+    await run_with_worker_env(env, parked, replace(message, subject="job_absent"), "nobody is there")
 
 
 async def test_only_the_key_of_a_job_stops_it(env: WorkerEnv) -> None:
