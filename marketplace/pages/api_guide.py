@@ -54,9 +54,7 @@ GROUPS: Final = (
                 'Submit {"repoUrl": "https://…", "skillPath": "optional"}; "dryRun": true lists only. No account.',
             ),
             Call("GET /api/v1/submissions/{id}", "Where one submission stands, with reasons and every step."),
-            Call(
-                "POST /api/v1/listings", 'List the skills of {"repoUrl": "…", "folder": "optional"}, submit none.'
-            ),
+            Call("POST /api/v1/listings", 'List the skills of {"repoUrl": "…", "folder": "optional"}, submit none.'),
             Call("GET /api/v1/listings/{id}?cursor=&folder=&q=", "The next page of that list, for six hours."),
             Call("POST /api/v1/jobs", 'Submit every skill of {"repoUrl": "…", "folder": "optional"} as one job.'),
             Call("GET /api/v1/jobs/{id}?cursor=&standing=", "How far a job is, and where each of its skills stands."),
