@@ -10,8 +10,9 @@ from django.test import Client
 
 from marketplace.catalog import quarantine_skill
 from marketplace.models import HistoryEvent, SkillEntry, SkillVersion
-from submissions.discovery import discover, read_discovery, select, sign_discovery
+from submissions.discovery import discover, select
 from submissions.intake import accept
+from submissions.listings import keep_listing, read_listing
 from tests.git_factory import commit
 from tests.submissions.front_door import drain, repository, skills, submitted
 from vskill.environments import WorkerEnv
@@ -90,7 +91,8 @@ def test_what_lists_a_part_of_the_repository_or_is_old_marks_nothing(client: Cli
     assert old.listed_at
     assert not select(old, name="one").listed_at
     assert not async_to_sync(discover)(env, url, path="one").listed_at
-    assert read_discovery(env, sign_discovery(env, old)) == old
+    listing = async_to_sync(keep_listing)(env, old)
+    assert async_to_sync(read_listing)(env, listing) == old
     submit_again(env, url, skills("one", "two"), path="one")
     assert not says_gone(client, "two")
     submit_again(env, url, skills("one", "two", "three"))

@@ -19,11 +19,11 @@ from django.test import AsyncClient
 
 from marketplace.models import ArchiveBlob, SkillEntry, SkillVersion
 from submissions.discovery import discover
-from submissions.intake import Outcome, submit
+from submissions.intake import Outcome
 from submissions.states import State
 from submissions.store.records import Submission
 from tests.git_factory import make_repository, skill_md
-from tests.submissions.front_door import submitted_one, worked_off
+from tests.submissions.front_door import submit, submitted_one, worked_off
 from vskill.environments import WorkerEnv
 
 pytestmark = pytest.mark.django_db(transaction=True)

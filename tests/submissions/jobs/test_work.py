@@ -104,6 +104,19 @@ async def test_few_skills_are_accepted_at_once_and_many_are_a_job(env: WorkerEnv
     assert seen.outcomes == {"duplicate": work.AT_ONCE, "created": 1}
 
 
+async def test_an_internal_skill_is_left_out_of_a_job_unless_it_is_picked(env: WorkerEnv) -> None:
+    discovery = found(3)
+    hidden = replace(discovery.skills[1], internal=True)
+    discovery = replace(discovery, skills=(discovery.skills[0], hidden, discovery.skills[2]))
+    offered = await started(env, discovery)
+    await run_job(env, offered.id)
+    assert (await progress(env, offered)).outcomes == {"created": 2, "internal": 1}
+
+    picked = await writers.run(start_job, env, discovery, source="form", actor="tester", picked=[hidden])
+    await run_job(env, picked.id)
+    assert (await progress(env, picked)).outcomes == {"created": 1}
+
+
 async def test_a_process_that_is_killed_inside_a_slice_leaves_nothing_of_it(
     env: WorkerEnv, monkeypatch: pytest.MonkeyPatch
 ) -> None:
