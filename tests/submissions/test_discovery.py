@@ -13,6 +13,7 @@ from tests.loop_steps import loop_steps
 from tests.submissions.front_door import repository, skills
 from vskill.environments import WorkerEnv
 
+pytestmark = pytest.mark.django_db(transaction=True)
 SKILLS = 3000
 
 pytestmark = pytest.mark.django_db(transaction=True)
