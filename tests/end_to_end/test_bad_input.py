@@ -105,7 +105,6 @@ ADDRESSES = [
     pytest.param(lambda f: f.as_uri() + "/absent", "no git repository", 422, id="missing repository"),
     pytest.param(in_folder(make_repository), "nothing was committed", 422, id="empty repository"),
     pytest.param(in_folder(without_skill), "no folder holds a SKILL.md", 422, id="no skill"),
-    pytest.param(in_folder(many_files), "more than 5,000 files", 422, id="10,000 files"),
 ]
 
 
@@ -141,11 +140,18 @@ async def test_a_file_of_one_gibibyte_is_refused(env: WorkerEnv, tmp_path: Path,
     settings.FETCH_SECONDS = 170
     files = {f"{GOOD}/SKILL.md": skill_md().encode()}
     address = address_of(make_repository_with_big_file(tmp_path / "skills.git", files, f"{GOOD}/zeros.bin", GIB))
-    status, told = await answer_of_api(address)
-    assert status == 422
-    assert "MiB" in told
-    assert "smaller repository" in told
-    assert await ends_well(env) == {}
+    status, body = await submit_by_api(repoUrl=address)
+    assert status == 202
+    assert await ends_well(env) == {GOOD: "TIER1_FAILED"}
+    told = await get_json(f"/api/v1/submissions/{body['id']}")
+    assert "MiB" in told["reason"]
+    assert "smaller repository" in told["reason"]
+
+
+async def test_a_repository_of_ten_thousand_files_costs_only_what_is_asked_for(env: WorkerEnv, tmp_path: Path) -> None:
+    status, body = await submit_by_api(repoUrl=address_of(many_files(tmp_path / "skills.git")))
+    assert status == 202
+    assert [item["outcome"] for item in body["submissions"]] == ["created"]
 
 
 @pytest.mark.parametrize(
