@@ -44,7 +44,7 @@ from marketplace.skills.publish import (
 from marketplace.skills.visibility import fetchable_versions, is_visible, listed_skills, visible_skills
 from vskill.environments import WorkerEnv
 from vskill.kv.codec import decode
-from vskill.kv.threads import readers
+from vskill.visitors.reads import page_reads
 
 MAX_ALIAS_DEPTH: Final = 5
 
@@ -129,7 +129,7 @@ def find_skill_sync(env: WorkerEnv, slug: str, *, hidden: bool = False) -> Skill
 
 async def find_skill(env: WorkerEnv, slug: str, *, hidden: bool = False) -> SkillEntry | None:
     """Return the visible skill that has or had ``slug``, or ``None``; see ``find_skill_sync``."""
-    return await readers.run(find_skill_sync, env, slug, hidden=hidden)
+    return await page_reads.run(find_skill_sync, env, slug, hidden=hidden)
 
 
 def find_version_sync(env: WorkerEnv, skill: SkillEntry, version: str = "") -> SkillVersion | None:

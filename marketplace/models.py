@@ -37,7 +37,8 @@ class SkillEntry(AbstractKVEntry):
     """A published skill, ``skill:{slug}``, or a former name, ``skill:alias:{old slug}``.
 
     The projected columns of an alias are empty. Versions refer to the row of a skill, which keeps its primary key when
-    the skill is renamed. ``downloads`` is not projected: it is incremented in the database and is not in the value.
+    the skill is renamed. ``downloads`` and ``recent_downloads`` are not projected: they are counted in the database and
+    are not in the value.
     """
 
     projected_columns: ClassVar[tuple[str, ...]] = (
@@ -74,6 +75,8 @@ class SkillEntry(AbstractKVEntry):
     published_at = models.DateTimeField(null=True, blank=True)
     changed_at = models.DateTimeField(null=True, blank=True)
     downloads = models.BigIntegerField(default=0)
+    # With a default in the database, because the previous release inserts rows without it.
+    recent_downloads = models.BigIntegerField(default=0, db_default=0)
 
     class Meta(AbstractKVEntry.Meta):
         verbose_name = "skill"
@@ -88,6 +91,7 @@ class SkillEntry(AbstractKVEntry):
             models.Index(fields=["namespace", "visibility", "-published_at", "-id"], name="skill_newest"),
             models.Index(fields=["namespace", "visibility", "-changed_at", "-id"], name="skill_changed"),
             models.Index(fields=["namespace", "visibility", "-downloads", "-id"], name="skill_downloads"),
+            models.Index(fields=["namespace", "visibility", "-recent_downloads", "-id"], name="skill_trending"),
             models.Index(fields=["namespace", "visibility", "slug"], name="skill_slug"),
             models.Index(fields=["namespace", "publisher_handle", "-published_at", "-id"], name="skill_publisher"),
             models.Index(fields=["namespace", "publisher"], name="skill_owner"),

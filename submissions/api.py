@@ -23,11 +23,11 @@ from submissions.jobs.work import take_in
 from submissions.presentation import as_json, found_as_json, started_as_json, transition_as_json, withdrawal_of
 from submissions.source.errors import InvalidRepositoryURL
 from submissions.source.fetching import repository_url
-from submissions.store.queries import get_submission, get_submission_index, history
+from submissions.store.queries import get_submission_index, history, read_submission
 from submissions.store.records import SubmissionNotFound
 from vskill.environments import WorkerEnv
-from vskill.kv.threads import readers
 from vskill.rate_limits.kinds import Form, Kind, rated
+from vskill.visitors.reads import list_reads, page_reads
 from vskill.worker_context import require_worker_env
 
 
@@ -47,7 +47,7 @@ async def _list(request: HttpRequest) -> JsonResponse:
     with contextlib.suppress(InvalidRepositoryURL):
         # A text that is no address is looked for as it is, and matches nothing.
         wanted = repository_url(env, wanted).url if wanted else ""
-    entries = await readers.run(get_submission_index, env, repo_url=wanted)
+    entries = await list_reads.run(get_submission_index, env, repo_url=wanted)
     items = [
         {
             "id": entry.submission_id,
@@ -134,12 +134,14 @@ async def submission(request: HttpRequest, submission_id: str) -> JsonResponse:
         return not_allowed(request, "GET, HEAD")
     env = require_worker_env()
     try:
-        found = await get_submission(env, submission_id)
+        response = JsonResponse(await page_reads.run(_described, env, submission_id))
     except SubmissionNotFound as error:
         return error_answer(error, 404)
-    steps = await readers.run(history, env, submission_id)
-    withdrawn = await readers.run(withdrawal_of, env, found)
-    body = {**as_json(env, found), "withdrawn": withdrawn or None}
-    response = JsonResponse({**body, "history": [transition_as_json(step) for step in steps]})
     response["Cache-Control"] = "no-store"
     return response
+
+
+def _described(env: WorkerEnv, submission_id: str) -> dict[str, Any]:
+    found = read_submission(env, submission_id)
+    steps = [transition_as_json(step) for step in history(env, submission_id)]
+    return {**as_json(env, found), "withdrawn": withdrawal_of(env, found) or None, "history": steps}

@@ -22,8 +22,9 @@ from submissions.jobs.records import JobNotFound, get_job, may_stop
 from submissions.jobs.work import start_job, stop_job
 from submissions.listings import PAGE, Choice, ListingExpired, keep_listing, page_of, read_listing
 from submissions.presentation import found_as_json, job_as_json, progress_as_json, started_as_json
-from vskill.kv.threads import readers, writers
+from vskill.kv.threads import writers
 from vskill.rate_limits.kinds import Form, Kind, rated
+from vskill.visitors.reads import intake_reads
 from vskill.worker_context import require_worker_env
 
 MAX_PAGE: Final = 200
@@ -81,7 +82,7 @@ async def _read_listing(request: HttpRequest, listing_id: str) -> JsonResponse:
 async def _listing_page(
     listing_id: str, discovery: Discovery, choice: Choice, start: int, limit: int, *, status: int = 200
 ) -> JsonResponse:
-    page = await readers.run(page_of, discovery, choice, start=start, size=limit)
+    page = await intake_reads.run(page_of, discovery, choice, start=start, size=limit)
     body = {
         "id": listing_id,
         "repoUrl": discovery.repo_url,

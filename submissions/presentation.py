@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 from django.urls import reverse
 
 from marketplace.addresses import ref_words, skill_href
-from marketplace.catalog import find_skill
+from marketplace.catalog import find_skill_sync
 from marketplace.models import SkillEntry
 from marketplace.skills.publishers import skill_identity
 from marketplace.skills.visibility import visible_skills
@@ -22,13 +22,12 @@ from submissions.jobs.records import Job, stop_key
 from submissions.messages import count_ahead
 from submissions.models import SubmissionEntry, SubmissionTransition
 from submissions.states import STATES, Group, State
-from submissions.store.evidence import all_evidence, findings_of
+from submissions.store.evidence import all_evidence_sync, findings_of
 from submissions.store.queries import history
 from submissions.store.records import Submission
 from vskill.environments import WorkerEnv
 from vskill.kv.clock import isoformat, parse_isoformat
 from vskill.kv.codec import decode
-from vskill.kv.threads import readers
 
 GROUP_LABELS = {
     Group.ACTIVE: "On their way",
@@ -222,15 +221,15 @@ def _estimate(env: WorkerEnv, ahead: int) -> float | None:
     return round(sorted(spans)[len(spans) // 2] * (ahead + 1), 1)
 
 
-async def submission_page(env: WorkerEnv, submission: Submission) -> dict[str, Any]:
-    """Return the context of a submission's page."""
+def submission_page(env: WorkerEnv, submission: Submission) -> dict[str, Any]:
+    """Return the context of a submission's page; call it on a database thread."""
     info = STATES[submission.state]
-    steps, place = await readers.run(_steps_and_place, env, submission)
+    steps, place = history(env, submission.id), queue_place(env, submission.id)
     decision = submission.value.get("decision")
-    evidence = await all_evidence(env, submission.id) if isinstance(decision, dict) else []
+    evidence = all_evidence_sync(env, submission.id) if isinstance(decision, dict) else []
     slug = submission.text("slug") if submission.state is State.PUBLISHED else ""
-    withdrawn = bool(slug) and await find_skill(env, slug) is None
-    reason = await readers.run(withdrawal_of, env, submission)
+    withdrawn = bool(slug) and find_skill_sync(env, slug) is None
+    reason = withdrawal_of(env, submission)
     return {
         "submission": {
             "id": submission.id,
@@ -255,12 +254,6 @@ async def submission_page(env: WorkerEnv, submission: Submission) -> dict[str, A
         "skill_url": skill_href(slug) if slug and not withdrawn else None,
         "is_final": info.group is not Group.ACTIVE and submission.state is not State.RESCAN_REQUIRED,
     }
-
-
-def _steps_and_place(
-    env: WorkerEnv, submission: Submission
-) -> tuple[list[SubmissionTransition], dict[str, Any] | None]:
-    return history(env, submission.id), queue_place(env, submission.id)
 
 
 def shown_slugs(env: WorkerEnv, entries: Iterable[SubmissionEntry]) -> dict[str, str]:

@@ -27,9 +27,9 @@ from submissions.source.errors import SourceError
 from submissions.states import STATES, Group, State
 from vskill.environments import WorkerEnv
 from vskill.errors import VskillError
-from vskill.kv.threads import readers
 from vskill.processes.machine_faults import MachineFault
 from vskill.rate_limits.kinds import Kind, rated
+from vskill.visitors.reads import intake_reads
 from vskill.worker_context import require_worker_env
 
 _TEMPLATE = "submissions/submit.html"
@@ -93,7 +93,7 @@ async def _choices(
     start: int = 0,
     status: int = 200,
 ) -> HttpResponse:
-    page, found = await readers.run(_page_and_found, env, discovery, choice, start)
+    page, found = await intake_reads.run(_page_and_found, env, discovery, choice, start)
 
     def href(number: int) -> str:
         asked = {
@@ -179,7 +179,7 @@ def _href(entry: SubmissionEntry, shown: Mapping[str, str]) -> str:
 async def _submit_chosen(
     request: HttpRequest, env: WorkerEnv, listing: str, discovery: Discovery, form: RepositoryForm, choice: Choice
 ) -> HttpResponse:
-    chosen = await readers.run(_chosen, discovery, choice, request.POST)
+    chosen = await intake_reads.run(_chosen, discovery, choice, request.POST)
     answer = await take_in(env, discovery, picked=chosen, source="form", actor="visitor")
     if isinstance(answer, Job):
         return redirect(job_href(env, answer.id, may_stop=True))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
@@ -9,13 +11,13 @@ from django.views.decorators.http import require_safe
 
 from submissions.models import SubmissionEntry
 from submissions.presentation import GROUP_LABELS, listed, submission_page
-from submissions.queue.pause import get_pause
+from submissions.queue.pause import get_pause_sync
 from submissions.states import ACTIVE_STATES, STATES, State
-from submissions.store.queries import count_states, get_submission, get_submission_index, recently_decided
+from submissions.store.queries import count_states, get_submission_index, read_submission, recently_decided
 from submissions.store.records import SubmissionNotFound
 from vskill.environments import WorkerEnv
-from vskill.kv.threads import readers
-from vskill.processes.heartbeat import living
+from vskill.processes.heartbeat import living_sync
+from vskill.visitors.reads import list_reads, page_reads
 from vskill.worker_context import require_worker_env
 
 # Submissions of one repository that the queue shows.
@@ -27,14 +29,18 @@ async def submission(request: HttpRequest, submission_id: str) -> HttpResponse:
     """Show the state of one submission; ``?fragment=1`` returns the part of the page that refreshes itself."""
     env = require_worker_env()
     try:
-        found = await get_submission(env, submission_id)
+        context = await page_reads.run(_submission_context, env, submission_id)
     except SubmissionNotFound as error:
         raise Http404(str(error)) from error
     fragment = "fragment" in request.GET
     template = "submissions/_submission_live.html" if fragment else "submissions/submission.html"
-    response = render(request, template, await submission_page(env, found))
+    response = render(request, template, context)
     response["Cache-Control"] = "no-store"
     return response
+
+
+def _submission_context(env: WorkerEnv, submission_id: str) -> dict[str, Any]:
+    return submission_page(env, read_submission(env, submission_id))
 
 
 @require_safe
@@ -45,29 +51,27 @@ async def queue(request: HttpRequest) -> HttpResponse:
     """
     env = require_worker_env()
     repository = request.GET.get("repository", "")
-    states, entries, decided = await readers.run(_queue_rows, env, repository)
+    template = "submissions/_queue_live.html" if "fragment" in request.GET else "submissions/queue.html"
+    response = render(request, template, await list_reads.run(_queue_context, env, repository))
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+def _queue_context(env: WorkerEnv, repository: str) -> dict[str, Any]:
+    states, entries, decided = _queue_rows(env, repository)
     counts = dict.fromkeys(GROUP_LABELS, 0)
     for state, count in states.items():
         counts[STATES[state].group] += count
-    template = "submissions/_queue_live.html" if "fragment" in request.GET else "submissions/queue.html"
-    pause = await get_pause(env)
-    response = render(
-        request,
-        template,
-        {
-            "counts": [
-                {"group": group, "label": label, "count": counts[group]} for group, label in GROUP_LABELS.items()
-            ],
-            "as_of": timezone.now(),
-            "waiting": [listed(entry) for entry in entries],
-            "decided": [listed(entry) for entry in decided],
-            "repository": repository,
-            "paused": {"until": pause.until, "reason": pause.why} if pause is not None else None,
-            "stale_consumer": not await living(env, "consumer"),
-        },
-    )
-    response["Cache-Control"] = "no-store"
-    return response
+    pause = get_pause_sync(env)
+    return {
+        "counts": [{"group": group, "label": label, "count": counts[group]} for group, label in GROUP_LABELS.items()],
+        "as_of": timezone.now(),
+        "waiting": [listed(entry) for entry in entries],
+        "decided": [listed(entry) for entry in decided],
+        "repository": repository,
+        "paused": {"until": pause.until, "reason": pause.why} if pause is not None else None,
+        "stale_consumer": not living_sync(env, "consumer"),
+    }
 
 
 def _queue_rows(

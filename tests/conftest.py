@@ -12,7 +12,7 @@ from hypothesis import settings
 
 from tests import thread_connections
 from vskill.environments import WorkerEnv, get_environment
-from vskill.kv.threads import readers, writers
+from vskill.kv.threads import close_database_threads
 
 # A machine that does something else at the same time is slow; that is no fault of what is tested.
 settings.register_profile("any machine", deadline=None)
@@ -46,10 +46,7 @@ def pytest_runtest_teardown() -> Generator[None, None, None]:
     On PostgreSQL emptying takes the locks of all tables at once, and met the one who counted in a deadlock. A test
     fails that leaves a connection of another thread open.
     """
-    from submissions.queue.database import lease_thread  # noqa: PLC0415 - its models need apps that are loaded
-
-    for pool in (readers, writers, lease_thread):
-        pool.close()
+    close_database_threads()
     threads = thread_connections.left_open()
     yield
     assert not threads, f"these threads left a connection to the database open: {threads}"

@@ -30,6 +30,7 @@ from vskill.variable_kinds import (
     paths_from,
 )
 from vskill.variables import Setting, Variable, grouped, read_variables, unknown_names
+from vskill.visitor_variables import VISITOR_VARIABLES
 
 BASE_DIR: Final = Path(__file__).resolve().parent.parent
 ANY_ADDRESS: Final = ("0.0.0.0", "::")  # noqa: S104 - compared with, never bound
@@ -199,6 +200,7 @@ VARIABLES: Final[tuple[Variable, ...]] = (
         Variable("VSKILL_KV_WRITE_WORKERS", integer(minimum=1), 4, "threads of a process that write to the database"),
         Variable("VSKILL_KV_READ_TIMEOUT", duration(above=0), 30.0, "time after which a read counts as timed out"),
     ),
+    *VISITOR_VARIABLES,
     *grouped(
         "The queue",
         Variable("VSKILL_QUEUE_MAX_BATCH_SIZE", integer(minimum=1), 3, "messages of a batch"),

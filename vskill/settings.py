@@ -156,6 +156,10 @@ DATA_UPLOAD_MAX_NUMBER_FIELDS = 1100
 KV_READ_WORKERS: int = _value["VSKILL_KV_READ_WORKERS"]
 KV_WRITE_WORKERS: int = _value["VSKILL_KV_WRITE_WORKERS"]
 KV_READ_TIMEOUT: float = _value["VSKILL_KV_READ_TIMEOUT"]
+VISITOR_SECONDS: float = _value["VSKILL_VISITOR_SECONDS"]
+VISITOR_WAIT: float = _value["VSKILL_VISITOR_WAIT"]
+PAGE_WORKERS: int = _value["VSKILL_PAGE_WORKERS"]
+LIST_WORKERS: int = _value["VSKILL_LIST_WORKERS"]
 DATABASE_POOL_SIZE: int = _value["VSKILL_DATABASE_POOL_SIZE"]
 
 
@@ -218,7 +222,10 @@ STUCK_THRESHOLD_SECONDS: float = _value["VSKILL_STUCK_THRESHOLD"]
 RECOVERY_INTERVAL: float = _value["VSKILL_RECOVERY_INTERVAL"]
 RECOVERY_MAX_ATTEMPTS: int = _value["VSKILL_RECOVERY_MAX_ATTEMPTS"]
 
-VSKILL_SCHEDULE = {"recover_stuck": RECOVERY_INTERVAL, "purge_expired": 3600.0, "clean_scratch": 3600.0}
+VSKILL_SCHEDULE = {
+    "recover_stuck": RECOVERY_INTERVAL,
+    **dict.fromkeys(("purge_expired", "clean_scratch", "recount_downloads"), 3600.0),
+}
 
 # --- fetching and scanning -----------------------------------------------------------------------------------------
 FETCH_SECONDS: float = _value["VSKILL_FETCH_SECONDS"]

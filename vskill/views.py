@@ -12,6 +12,7 @@ from django.views.decorators.http import require_safe
 
 from vskill.processes.heartbeat import health
 from vskill.rate_limits.kinds import rated
+from vskill.visitors.reads import ended_early, reading
 from vskill.web.middleware import unavailable
 from vskill.web.request_limits import JSON_API
 from vskill.worker_context import require_worker_env
@@ -29,7 +30,8 @@ async def healthz(request: HttpRequest) -> JsonResponse:
     """
     env = require_worker_env()
     details = _from_this_machine(request) or await _is_staff(request)
-    parts = {"web": {"alive": True}, **await health(env, ROLES, details=details)}
+    web = {"alive": True, **({"reading": reading(), "endedEarly": ended_early()} if details else {})}
+    parts = {"web": web, **await health(env, ROLES, details=details)}
     dead = [name for name, part in parts.items() if not part["alive"]]
     body = {"status": "dead parts" if dead else "ok", "dead": dead, "environment": env.name, "parts": parts}
     response = JsonResponse(body, status=503 if dead else 200)

@@ -41,6 +41,7 @@ from marketplace.models import SkillEntry, SkillVersion
 from marketplace.skills.search import search_sync
 from marketplace.skills.slugs import base_slug
 from marketplace.skills.withdrawal import nothing_offered
+from vskill.visitors.reads import list_reads
 
 # clawhub's names of sort orders. Skills have no ratings here, so its two orders by rating are the order by downloads.
 _SORTS: Final = {
@@ -59,7 +60,7 @@ def discovery(call: ApiCall) -> HttpResponse:
     return json_response({"apiBase": base, "authBase": base, "minCliVersion": "0.0.1"}, max_age=3600)
 
 
-@api_view(*SAFE)
+@api_view(*SAFE, reads=list_reads)
 def search(call: ApiCall) -> HttpResponse:
     """Search for ``q``, or look up one slug with ``mode=exact``; return the hits, best first."""
     query, limit = parameter(call, "q"), requested_limit(call, 25, 100)
@@ -83,7 +84,7 @@ def search(call: ApiCall) -> HttpResponse:
     return json_response({"results": results})
 
 
-@api_view(*SAFE)
+@api_view(*SAFE, reads=list_reads)
 def skills(call: ApiCall) -> HttpResponse:
     """List published skills: ``items`` and ``nextCursor``, which is null on the last page."""
     given = parameter(call, "sort")

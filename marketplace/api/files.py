@@ -17,7 +17,7 @@ from marketplace.artifacts.stored import CHUNK_BYTES, chunks, chunks_async
 from marketplace.models import SkillVersion
 from marketplace.skills.downloads import count_download_sync
 from vskill.environments import WorkerEnv
-from vskill.kv.threads import writers
+from vskill.kv.threads import DatabaseThreads
 from vskill.rate_limits.kinds import Kind
 
 logger = logging.getLogger(__name__)
@@ -25,6 +25,8 @@ logger = logging.getLogger(__name__)
 # A day and not a year: a cached copy must not outlive a quarantine by more than that.
 _EXACT: Final = "public, max-age=86400, immutable"
 _MOVING: Final = "no-cache"
+# On a thread of its own: waiting for a write lock would hold up a page, and many downloads would hold up intake.
+_counters: Final = DatabaseThreads("download-count", lambda: 1)
 _TYPES: Final = {"zip": "application/zip", "tar.gz": "application/gzip"}
 
 
@@ -132,5 +134,4 @@ def _count(env: WorkerEnv, version: SkillVersion) -> None:
             # The client gets its archive either way, and a lost count is no reason to fail.
             logger.warning("a download of skill %s, version %s was not counted: %s", skill_id, number, error)
 
-    # On a writer thread, because waiting for a write lock would hold up a reader thread.
-    writers.submit(count)
+    _counters.submit(count)

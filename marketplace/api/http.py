@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import wraps
@@ -14,9 +15,12 @@ from django.views.decorators.csrf import csrf_exempt
 
 from marketplace.errors import InvalidListing, MarketplaceError
 from vskill.environments import WorkerEnv
-from vskill.kv.threads import readers
 from vskill.rate_limits.kinds import Form, Kind, rated
+from vskill.visitors.errors import VisitorRefused
+from vskill.visitors.reads import VisitorReads, page_reads
 from vskill.worker_context import require_worker_env
+
+logger = logging.getLogger(__name__)
 
 SAFE: Final = ("GET", "HEAD")
 _BODY_LIMIT: Final = 256 * 1024
@@ -82,13 +86,17 @@ def with_etag(call: ApiCall, answer: HttpResponseBase, digest: str) -> HttpRespo
     return unchanged
 
 
-def api_view(*methods: str, kind: Kind = Kind.READS) -> Callable[[DatabaseView], Callable[..., Any]]:
+def api_view(
+    *methods: str, kind: Kind = Kind.READS, reads: VisitorReads = page_reads
+) -> Callable[[DatabaseView], Callable[..., Any]]:
     """Return a decorator that turns a ``DatabaseView`` into an asynchronous Django view for these HTTP methods.
 
-    ``kind`` is which limit of a client its requests count against.
+    ``kind`` is which limit of a client its requests count against, and ``reads`` where it runs: a view that reads many
+    rows belongs to ``list_reads``.
 
-    Other methods are answered with 405, an ``ApiError`` with its status and text, an ``InvalidListing`` with 400. The
-    API uses no cookies, so there is nothing that cross-site requests could abuse and no CSRF token.
+    Other methods are answered with 405, an ``ApiError`` with its status and text, an ``InvalidListing`` with 400, and
+    what takes too long with 503. The API uses no cookies, so there is nothing that cross-site requests could abuse and
+    no CSRF token.
     """
 
     def decorate(view: DatabaseView) -> Callable[..., Any]:
@@ -100,7 +108,13 @@ def api_view(*methods: str, kind: Kind = Kind.READS) -> Callable[[DatabaseView],
                 refusal = text_response(f"This registry does not offer {request.method} here.", 405)
                 refusal["Allow"] = ", ".join(methods)
                 return refusal
-            return await readers.run(_guarded, view, ApiCall(request, require_worker_env(), arguments))
+            try:
+                return await reads.run(_guarded, view, ApiCall(request, require_worker_env(), arguments))
+            except VisitorRefused as refused:
+                logger.warning("%s at %s", refused.code, request.path)
+                later = text_response(str(refused), 503)
+                later["Retry-After"] = str(refused.retry_after)
+                return later
 
         return answer
 

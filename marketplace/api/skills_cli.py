@@ -7,9 +7,10 @@ from django.http import HttpResponse
 from marketplace.addresses import public_base
 from marketplace.api.http import SAFE, ApiCall, api_view, json_response, parameter, requested_limit
 from marketplace.skills.search import search_sync
+from vskill.visitors.reads import list_reads
 
 
-@api_view(*SAFE)
+@api_view(*SAFE, reads=list_reads)
 def find(call: ApiCall) -> HttpResponse:
     """Search for ``q``; ``source`` is a URL, so that the line which the client prints works with ``skills add``."""
     base = public_base(call.request, call.env)

@@ -20,11 +20,12 @@ from marketplace.skills.search import search_sync
 from marketplace.skills.versions import parse_version
 from marketplace.skills.withdrawal import why_withdrawn
 from vskill.environments import WorkerEnv
+from vskill.visitors.reads import list_reads
 
 _MOST_CHECKED: Final = 200
 
 
-@api_view(*SAFE)
+@api_view(*SAFE, reads=list_reads)
 def search(call: ApiCall) -> HttpResponse:
     """Search for ``q``; one hit more than ``limit`` is read, to tell whether there are more."""
     limit = requested_limit(call, 7, 100)
@@ -115,7 +116,7 @@ def _compare(call: ApiCall) -> list[FileChange]:
     return compare(before, after, read_file)
 
 
-@api_view(*SAFE)
+@api_view(*SAFE, reads=list_reads)
 def blocklist(call: ApiCall) -> HttpResponse:
     """List quarantined skills and blocked content hashes."""
     rows = SkillEntry.objects.using(call.env.database).filter(

@@ -16,6 +16,7 @@ from marketplace.api.lookup import SkillWithLatest, visible_skill, with_latest_v
 from marketplace.api.trust import dialects
 from marketplace.catalog import SkillFilters, list_skills
 from marketplace.judgement import verdict_of
+from vskill.visitors.reads import list_reads
 
 _SCHEMA: Final = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
 # A client downloads all of them.
@@ -37,7 +38,7 @@ def skill_index(call: ApiCall) -> HttpResponse:
     return _index(with_latest_versions(call.env, [skill]))
 
 
-@api_view(*SAFE)
+@api_view(*SAFE, reads=list_reads)
 def publisher_index(call: ApiCall) -> HttpResponse:
     """Return the index of a publisher's newest skills, at most ``_MOST_OF_A_PUBLISHER``.
 

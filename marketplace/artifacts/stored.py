@@ -9,7 +9,7 @@ from django.db import connections
 
 from marketplace.models import ArchiveBlob
 from vskill.environments import WorkerEnv
-from vskill.kv.threads import readers
+from vskill.visitors.reads import part_reads
 
 CHUNK_BYTES: Final = 64 * 1024
 _TABLE: Final = ArchiveBlob._meta.db_table
@@ -46,10 +46,10 @@ def _found(row: Any, sha256: str) -> Any:
 async def chunks_async(env: WorkerEnv, sha256: str, size: int) -> AsyncIterator[bytes]:
     """Yield the ``size`` bytes of an archive in chunks, each read on a database thread when the last one was sent."""
     for offset in range(0, size, CHUNK_BYTES):
-        yield await readers.run(read_chunk, env, sha256, offset)
+        yield await part_reads.run(read_chunk, env, sha256, offset)
 
 
 def chunks(env: WorkerEnv, sha256: str, size: int) -> Iterator[bytes]:
     """Yield the ``size`` bytes of an archive in chunks, for a server that is not asynchronous."""
     for offset in range(0, size, CHUNK_BYTES):
-        yield readers.submit(read_chunk, env, sha256, offset).result()
+        yield part_reads.run_sync(read_chunk, env, sha256, offset)

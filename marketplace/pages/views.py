@@ -20,7 +20,7 @@ from marketplace.pages.images import image_response
 from marketplace.pages.list_query import ListQuery
 from marketplace.pages.lists import home_context, list_context, publisher_context
 from marketplace.pages.wording import CAPABILITIES, VERDICTS
-from vskill.kv.threads import readers
+from vskill.visitors.reads import list_reads, page_reads
 from vskill.worker_context import require_worker_env
 
 NOT_PUBLISHED = "There is no published skill of this name. It may have been withdrawn, or never passed its checks."
@@ -31,7 +31,7 @@ NO_VERSION = "This skill has no such version, or that version was withdrawn for 
 async def home(request: HttpRequest) -> HttpResponse:
     """Show the figures of the registry, its newest skills and how a skill gets published."""
     env = require_worker_env()
-    context = await readers.run(home_context, env)
+    context = await list_reads.run(home_context, env)
     client_line = f"export CLAWHUB_REGISTRY={public_base(request, env)}"
     return render(request, "marketplace/home.html", {**context, "client_line": client_line})
 
@@ -41,7 +41,7 @@ async def skills(request: HttpRequest) -> HttpResponse:
     """Show one page of the list that the query string describes."""
     query = ListQuery.read(request.GET)
     try:
-        context = await readers.run(list_context, require_worker_env(), query)
+        context = await list_reads.run(list_context, require_worker_env(), query)
     except InvalidListing as error:
         return render(request, "400.html", {"message": str(error)}, status=400)
     return render(request, "marketplace/skills.html", context)
@@ -52,7 +52,7 @@ async def publisher(request: HttpRequest, handle: str) -> HttpResponse:
     """Show the skills of one publisher."""
     cursor = ListQuery.read(request.GET).cursor
     try:
-        context = await readers.run(publisher_context, require_worker_env(), handle, cursor)
+        context = await list_reads.run(publisher_context, require_worker_env(), handle, cursor)
     except InvalidListing as error:
         return render(request, "400.html", {"message": str(error)}, status=400)
     if context is None:
@@ -116,7 +116,7 @@ async def image(request: HttpRequest, slug: str, path: str) -> HttpResponse:
             raise Http404(NO_VERSION if version else NOT_PUBLISHED)
         return image_response(env, found, path, pinned=bool(version))
 
-    response = await readers.run(read)
+    response = await page_reads.run(read)
     return get_conditional_response(request, etag=response["ETag"], response=response) or response
 
 
@@ -157,7 +157,7 @@ async def _page_of_skill(
             raise Http404(NO_VERSION if version else NOT_PUBLISHED)
         return found.skill.slug if found.skill.slug != slug else page(found)
 
-    answer = await readers.run(read)
+    answer = await page_reads.run(read)
     if isinstance(answer, str):
         query = f"?{request.GET.urlencode()}" if request.GET else ""
         return HttpResponsePermanentRedirect(skill_href(answer, below) + query)

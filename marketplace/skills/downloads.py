@@ -1,22 +1,34 @@
-"""Count downloads: one row for each version and day, and a total for each skill, both incremented in the database."""
+"""Count downloads: a row for each version and day, and for each skill the total and the count of the last days.
+
+All of them are incremented in the database, in one transaction. A day that leaves the last days is taken out by
+``recount_recent``.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
+from datetime import date, timedelta
+from typing import Final
+
 from django.db import IntegrityError, transaction
-from django.db.models import F
+from django.db.models import BigIntegerField, Case, F, Q, Sum, Value, When
 
 from marketplace.derived_models import DownloadDay
 from marketplace.models import SkillEntry
 from vskill.environments import WorkerEnv
 from vskill.kv.clock import database_now
 
+RECENT_DAYS: Final = 7
+_AT_ONCE: Final = 500
+
 
 def count_download_sync(env: WorkerEnv, skill_id: int, version: str) -> None:
-    """Count one download of a version for today (UTC, by the database's clock) and for the skill's total."""
+    """Count one download of a version for today (UTC, by the database's clock), and for its skill."""
     today = database_now(env.database).date()
     days = DownloadDay.objects.using(env.database).filter(skill_id=skill_id, version=version, day=today)
+    skill = SkillEntry.objects.using(env.database).filter(pk=skill_id)
     with transaction.atomic(using=env.database):
-        SkillEntry.objects.using(env.database).filter(pk=skill_id).update(downloads=F("downloads") + 1)
+        skill.update(downloads=F("downloads") + 1, recent_downloads=F("recent_downloads") + 1)
         if days.update(count=F("count") + 1):
             return
         try:
@@ -27,3 +39,38 @@ def count_download_sync(env: WorkerEnv, skill_id: int, version: str) -> None:
         except IntegrityError:
             # Another process counted the first download of the day between our update and our insert.
             days.update(count=F("count") + 1)
+
+
+def recount_recent(env: WorkerEnv) -> int:
+    """Set ``recent_downloads`` of every skill to its downloads of ``RECENT_DAYS`` days; return how many changed.
+
+    Each skill is right at the moment of its own transaction. A download that is counted meanwhile is not lost.
+    """
+    first = _first_day(env)
+    skills = SkillEntry.objects.using(env.database).filter(namespace=env.name)
+    shown = dict(skills.filter(recent_downloads__gt=0).values_list("pk", "recent_downloads"))
+    counted = _sums(env, first, Q(namespace=env.name))
+    wrong = sorted(pk for pk in shown.keys() | counted.keys() if shown.get(pk, 0) != counted.get(pk, 0))
+    return sum(_correct(env, first, wrong[start : start + _AT_ONCE]) for start in range(0, len(wrong), _AT_ONCE))
+
+
+def _first_day(env: WorkerEnv) -> date:
+    return database_now(env.database).date() - timedelta(days=RECENT_DAYS - 1)
+
+
+def _sums(env: WorkerEnv, first: date, which: Q) -> Mapping[int, int]:
+    days = DownloadDay.objects.using(env.database).filter(which, day__gte=first)
+    return dict(days.order_by().values_list("skill_id").annotate(Sum("count")))
+
+
+def _correct(env: WorkerEnv, first: date, numbers: Collection[int]) -> int:
+    with transaction.atomic(using=env.database):
+        # Whoever counts a download takes the row of the skill first, so the days of these stay as they are read.
+        rows = SkillEntry.objects.using(env.database).select_for_update().filter(pk__in=numbers)
+        skills = list(rows.order_by("pk").only("pk", "recent_downloads"))
+        # Without the namespace, whose index of days would lead SQLite past the days of every skill.
+        counted = _sums(env, first, Q(skill_id__in=numbers))
+        wrong = {one.pk for one in skills if one.recent_downloads != counted.get(one.pk, 0)}
+        right = [When(pk=pk, then=Value(counted[pk])) for pk in wrong & counted.keys()]
+        changes = Case(*right, default=Value(0), output_field=BigIntegerField())
+        return rows.filter(pk__in=wrong).update(recent_downloads=changes) if wrong else 0

@@ -5,27 +5,26 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import astuple, dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
+from functools import reduce
+from operator import or_
 from typing import Any, Final
 
 from django.db import connections
-from django.db.models import BigIntegerField, Count, OuterRef, Q, QuerySet, Subquery, Sum, Value
-from django.db.models.functions import Coalesce
+from django.db.models import Count, Q, QuerySet
 
-from marketplace.derived_models import DownloadDay, SkillFacet
+from marketplace.derived_models import SkillFacet
 from marketplace.errors import InvalidListing
 from marketplace.models import SkillEntry
 from marketplace.skills.search import matching, ranked
 from marketplace.skills.visibility import listed_skills
 from vskill.environments import WorkerEnv
-from vskill.kv.clock import database_now
 from vskill.kv.codec import check_key, is_storable, prefix_end
 from vskill.kv.cursors import decode_cursor, encode_cursor
 from vskill.kv.errors import InvalidKey
-from vskill.kv.threads import readers
+from vskill.visitors.reads import list_reads
 
 MAX_PAGE: Final = 200
-TRENDING_DAYS: Final = 7
 FACET_VALUES: Final = 20
 # The column of each sort order, and whether it descends. The row's number breaks ties, so that every order is total.
 SORTS: Final[dict[str, tuple[str, bool]]] = {
@@ -33,7 +32,7 @@ SORTS: Final[dict[str, tuple[str, bool]]] = {
     "updated": ("changed_at", True),
     "name": ("slug", False),
     "downloads": ("downloads", True),
-    "trending": ("recent", True),
+    "trending": ("recent_downloads", True),
     "relevance": ("score", True),
 }
 _TIMES: Final = ("published_at", "changed_at")
@@ -127,13 +126,18 @@ def _page(
     number = "pk"
     if sort == "relevance":
         rows, number = ranked(found, filters.query, env.name), "skill_id"
-    elif sort == "trending":
-        rows = _with_recent(env, found)
-    if cursor:
-        position = _read_cursor(cursor, column, binding)
-        rows = rows.filter(_after(column, number, descending, env.database, *position))
     sign = "-" if descending else ""
-    page = list(rows.order_by(f"{sign}{column}", f"{sign}{number}")[: limit + 1])
+    rows = rows.order_by(f"{sign}{column}", f"{sign}{number}")
+    if cursor:
+        parts = _after(column, number, descending, env.database, *_read_cursor(cursor, column, binding))
+        if sort == "relevance":
+            # Each query computes all scores again.
+            parts = [reduce(or_, parts)]
+        page: list[Any] = []
+        for part in parts:
+            page += rows.filter(part)[: limit + 1 - len(page)]
+    else:
+        page = list(rows[: limit + 1])
     if sort == "relevance":
         positions = [(hit["score"], hit["skill_id"]) for hit in page]
         skills = found.in_bulk([pk for _score, pk in positions[:limit]])
@@ -158,7 +162,7 @@ async def get_published_skills_list(
     ``filters`` narrow it, ``sort`` orders it, ``limit`` is the size of the page, ``cursor`` continues after a page
     before, and ``count`` has the whole list counted. Raises ``InvalidListing``.
     """
-    return await readers.run(list_skills, env, filters, sort=sort, limit=limit, cursor=cursor, count=count)
+    return await list_reads.run(list_skills, env, filters, sort=sort, limit=limit, cursor=cursor, count=count)
 
 
 def facet_counts(env: WorkerEnv, filters: SkillFilters) -> dict[str, list[tuple[str, int]]]:
@@ -178,14 +182,6 @@ def facet_counts(env: WorkerEnv, filters: SkillFilters) -> dict[str, list[tuple[
         counted_facets = facets.values_list("value").annotate(found=Count("pk")).order_by("-found", "value")
         counts[name] = [(value, found) for value, found in counted_facets[:FACET_VALUES]]
     return counts
-
-
-def _with_recent(env: WorkerEnv, skills: QuerySet[SkillEntry]) -> QuerySet[SkillEntry]:
-    since = database_now(env.database).date() - timedelta(days=TRENDING_DAYS)
-    days = DownloadDay.objects.using(env.database).filter(namespace=env.name, skill_id=OuterRef("pk"), day__gt=since)
-    summed = days.order_by().values("skill_id").annotate(sum=Sum("count")).values("sum")
-    recent = Coalesce(Subquery(summed, output_field=BigIntegerField()), Value(0), output_field=BigIntegerField())
-    return skills.annotate(recent=recent)
 
 
 def _binding(env: WorkerEnv, filters: SkillFilters, sort: str) -> str:
@@ -232,16 +228,19 @@ def _integer(value: Any) -> int:
     return value
 
 
-def _after(column: str, number: str, descending: bool, alias: str, value: datetime | str | int | None, pk: int) -> Q:
-    """Return the condition for rows after a position in the order, which ends with the row's number.
+def _after(
+    column: str, number: str, descending: bool, alias: str, value: datetime | str | int | None, pk: int
+) -> list[Q]:
+    """Return the conditions of the rows after a position in the order, which ends with the row's number.
 
-    A skill without a time (written by another tool, for example) comes where the database sorts nulls, and that
-    differs between databases.
+    The rows of each come before those of the next. A query for each follows the index from the position on, where one
+    query for all would read every row before it. A skill without a time (written by another tool, for example) comes
+    where the database sorts nulls, and that differs between databases.
     """
     operator = "lt" if descending else "gt"
     nulls_last = descending == connections[alias].features.order_by_nulls_first
     if value is None:
         ties = Q(**{f"{column}__isnull": True, f"{number}__{operator}": pk})
-        return ties if nulls_last else ties | Q(**{f"{column}__isnull": False})
-    after = Q(**{f"{column}__{operator}": value}) | Q(**{column: value, f"{number}__{operator}": pk})
-    return after | Q(**{f"{column}__isnull": True}) if nulls_last and column in _TIMES else after
+        return [ties] if nulls_last else [ties, Q(**{f"{column}__isnull": False})]
+    after = [Q(**{column: value, f"{number}__{operator}": pk}), Q(**{f"{column}__{operator}": value})]
+    return [*after, Q(**{f"{column}__isnull": True})] if nulls_last and column in _TIMES else after

@@ -13,7 +13,7 @@ from submissions.models import SubmissionEntry
 from submissions.states import STATES, Group, State
 from submissions.store.transitions import submission_key
 from vskill.environments import WorkerEnv
-from vskill.kv.threads import readers
+from vskill.visitors.reads import list_reads
 
 PAGE: Final = 50
 _KEYS: Final = 500
@@ -55,7 +55,7 @@ async def progress_of(env: WorkerEnv, job: Job, *, standing: str = "", start: in
     """
     keys = [slice_key(job.id, number) for number in range(job.slices)]
     slices = [outcome async for outcome in jobs_of(env).get_many(keys)]
-    return await readers.run(
+    return await list_reads.run(
         lambda: _progress(env, [one for outcome in slices for one in skills_of(outcome)], standing, start, size)
     )
 

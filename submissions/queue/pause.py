@@ -46,6 +46,11 @@ async def get_pause(env: WorkerEnv) -> Pause | None:
     return _pause(await KVNamespace(KVEntry, env).get(PAUSE_KEY))
 
 
+def get_pause_sync(env: WorkerEnv) -> Pause | None:
+    """Return the pause of the queue of ``env``, or ``None`` while it runs, read on the calling thread."""
+    return _pause(KVNamespace(KVEntry, env).get_sync(PAUSE_KEY))
+
+
 def pause(env: WorkerEnv, *, who: str, why: str, duration: timedelta = DEFAULT_PAUSE) -> Pause:
     """Pause the queue of ``env`` for ``duration``, and return the pause; a second call replaces the first.
 

@@ -13,6 +13,7 @@ from vskill.kv.codec import prefix_end
 from vskill.kv.models import KVEntry
 from vskill.kv.namespace import KVNamespace
 from vskill.kv.outcomes import Status
+from vskill.kv.threads import readers
 
 STRUCTURE: Final = "structure"
 _KEYS_AT_ONCE: Final = 500
@@ -52,14 +53,17 @@ async def write_evidence(env: WorkerEnv, submission_id: str, content_hash: str, 
 
 
 async def all_evidence(env: WorkerEnv, submission_id: str) -> list[Evidence]:
+    """Return all evidence about a submission; see ``all_evidence_sync``."""
+    return await readers.run(all_evidence_sync, env, submission_id)
+
+
+def all_evidence_sync(env: WorkerEnv, submission_id: str) -> list[Evidence]:
     """Return all evidence about a submission, by engine; a value that is no evidence is left out.
 
     Raises ``EntryUnavailable`` where an entry cannot be read: findings must not look like no findings.
     """
-    namespace = KVNamespace(KVEntry, env)
     prefix = _key(submission_id, "")
-    keys = [key async for key in namespace.list_all(prefix)]
-    outcomes = [outcome async for outcome in namespace.get_many(keys)]
+    outcomes = KVNamespace(KVEntry, env).get_all_sync(prefix)
     for outcome in outcomes:
         if outcome.status in (Status.UNREADABLE, Status.TIMED_OUT):
             outcome.require()

@@ -142,12 +142,13 @@ def instance(data_dir: Path, **variables: str) -> Iterator[Instance]:
 def bare_instance(data_dir: Path, **variables: str) -> Iterator[Instance]:
     """Yield an installation whose database has no tables."""
     data_dir.mkdir()
-    with _database(data_dir) as url:
+    with database(data_dir) as url:
         yield Instance(data_dir, url, variables)
 
 
 @contextmanager
-def _database(data_dir: Path) -> Iterator[str]:
+def database(data_dir: Path) -> Iterator[str]:
+    """Yield the URL of a database without tables, of the kind that this test run uses, below ``data_dir``."""
     default = settings.DATABASES["default"]
     if default["ENGINE"] == "django.db.backends.sqlite3":
         yield f"sqlite:///{data_dir / 'vskill.sqlite3'}"

@@ -23,6 +23,7 @@ ARGUMENTS = {
     "pause": ["a new disk"],
     "purge_expired": [],
     "queue_status": [],
+    "recount_downloads": [],
     "recover_stuck": [],
     "resume": [],
     "retry": [],

@@ -194,6 +194,19 @@ class KVNamespace:
         check_key(key)
         return read_chunk(*self._source, [key])[key]
 
+    def get_all_sync(self, prefix: str) -> Sequence[Outcome]:
+        """Return the outcomes of all keys that start with ``prefix``, in bytewise order, read on the calling thread.
+
+        For a prefix that few keys have: all of them are in memory at once.
+        """
+        outcomes: dict[str, Outcome] = {}
+        complete, after = False, None
+        while not complete:
+            names, complete = list_names(*self._source, prefix, after, CHUNK_SIZE)
+            outcomes |= read_chunk(*self._source, names)
+            after = names[-1] if names else None
+        return [outcomes[key] for key in sorted(outcomes, key=str.encode)]
+
     def put_sync(
         self,
         key: str,

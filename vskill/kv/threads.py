@@ -17,6 +17,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from functools import partial
 from typing import Any, Final, ParamSpec, TypeVar
+from weakref import WeakSet
 
 from django.conf import settings
 from django.core.signals import setting_changed
@@ -29,6 +30,7 @@ T = TypeVar("T")
 
 Work = Callable[[], None]
 LINGER_SECONDS: Final = 0.1
+_pools: Final[WeakSet[DatabaseThreads]] = WeakSet()
 
 
 def _close_connections(*, after_errors_only: bool = False) -> None:
@@ -116,6 +118,7 @@ class DatabaseThreads:
         self._lock = threading.Lock()
         self._crew: _Crew | None = None
         atexit.register(self.close)
+        _pools.add(self)
 
     def submit(self, func: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Run ``func`` on a thread of the pool, in a copy of the caller's context, and return the future of its result.
@@ -157,6 +160,12 @@ class DatabaseThreads:
             crew, self._crew = self._crew, None
         if crew is not None:
             crew.end()
+
+
+def close_database_threads() -> None:
+    """Wait for the work of every pool of this process, then end their threads and close their connections."""
+    for pool in list(_pools):
+        pool.close()
 
 
 def call_on_loop(loop: asyncio.AbstractEventLoop, func: Callable[..., object], *args: Any) -> bool:

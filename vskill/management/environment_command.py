@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import connections
 
 from vskill.environments import UnknownEnvironment, WorkerEnv, all_environments, get_environment
-from vskill.kv.threads import readers, writers
+from vskill.kv.threads import close_database_threads
 from vskill.processes.garbage import seldom_collected
 from vskill.unprepared_database import DatabaseNotPrepared, require_prepared, unprepared_databases_named
 from vskill.worker_context import run_with_worker_env
@@ -104,8 +104,7 @@ class EnvironmentCommand(BaseCommand):
         try:
             yield
         finally:
-            readers.close()
-            writers.close()
+            close_database_threads()
             for connection in connections.all(initialized_only=True):
                 if connection.alias not in held:
                     connection.close()

@@ -1,25 +1,36 @@
-"""Django's PostgreSQL backend, which checks each connection that it takes from the pool."""
+"""Django's PostgreSQL backend, which checks connections that it takes from the pool and can limit their statements."""
 
 from __future__ import annotations
 
-from typing import Any
+import logging
+from typing import Any, Final
 
 import psycopg
 from django.db.backends.postgresql import base
 
 from vskill.postgresql.pool import is_broken
 
+# Seconds. A statement that no cancel request reaches for longer than this is ended by its limit.
+CANCEL_SECONDS: Final = 2.0
+
+logger = logging.getLogger(__name__)
+
 
 class DatabaseWrapper(base.DatabaseWrapper):
-    """Take only connections from the pool that the server has not closed.
+    """Take only connections from the pool that the server has not closed, and give them back without a limit.
 
     A server that restarts closes the idle connections of the pool, and each of them would fail the next query on it.
     Django's own ``CONN_HEALTH_CHECKS`` costs a round trip each time, and the pool then waits 1, 2, 4, 8 s between one
     broken connection and the next: with six of them, longer than any request waits.
     """
 
+    # ``statement_timeout`` of the session in milliseconds as far as it is known, and whether it was ever set.
+    _limit = 0
+    _limited = False
+
     def get_new_connection(self, conn_params: dict[str, Any]) -> psycopg.Connection[Any]:
         """Return a working connection; a broken one goes back to the pool, which opens another in its place."""
+        self._limit, self._limited = 0, False
         connection: psycopg.Connection[Any] = super().get_new_connection(conn_params)
         pool = self.pool
         if pool is None:
@@ -32,3 +43,46 @@ class DatabaseWrapper(base.DatabaseWrapper):
             pool.putconn(connection)
             connection = super().get_new_connection(conn_params)
         return connection
+
+    def limit_statements(self, seconds: float) -> None:
+        """Have the server end the next statement after ``seconds``, or up to a quarter later.
+
+        The limit is one of the session, so that it takes a round trip only when it changes by much.
+        """
+        wanted = max(1, int(seconds * 1000))
+        if 3 * wanted <= 4 * self._limit <= 5 * wanted:
+            return
+        connection: psycopg.Connection[Any] = self.connection
+        self._limited = True
+        with self.wrap_database_errors:
+            connection.execute("SELECT set_config('statement_timeout', %s, false)", [str(wanted)])
+        # A transaction that is rolled back takes its settings along, so such a limit is not relied on.
+        self._limit = 0 if self.in_atomic_block else wanted
+
+    def _close(self) -> None:
+        # The pool hands the connection to anybody next.
+        if self._limited and self.connection is not None and self.pool is not None:
+            _unlimit(self.connection)
+        super()._close()  # type: ignore[misc]  # the stubs leave it out
+
+
+def _unlimit(connection: psycopg.Connection[Any]) -> None:
+    try:
+        if not connection.closed:
+            connection.rollback()
+            connection.execute("RESET statement_timeout")
+            connection.commit()
+    except psycopg.Error:
+        # The pool opens another in place of one that is closed.
+        connection.close()
+
+
+def cancel_running(connection: psycopg.Connection[Any]) -> None:
+    """Ask the server to cancel what ``connection`` executes; one that is idle stays as it is.
+
+    Call it while no other statement can begin on the connection. An error is logged: the limit still ends it.
+    """
+    try:
+        connection.cancel_safe(timeout=CANCEL_SECONDS)
+    except psycopg.Error as error:
+        logger.warning("a statement that nobody waits for could not be cancelled: %s", error)

@@ -18,11 +18,15 @@ from vskill.environments import WorkerEnv
 from vskill.errors import VskillError
 from vskill.kv.models import KVEntry
 from vskill.kv.namespace import KVNamespace
+from vskill.kv.threads import DatabaseThreads, readers
+from vskill.visitors.reads import VisitorReads
 
 logger = logging.getLogger(__name__)
 
 INTERVAL: Final = 5.0
 TTL: Final = timedelta(seconds=20)
+# Anybody can ask for health, so it has threads and a deadline like a page, but those of no page.
+_health_reads: Final = VisitorReads(DatabaseThreads("health-read", lambda: 2))
 # The roles that this process shows as alive at this moment.
 _shown: Final[list[str]] = []
 
@@ -100,9 +104,13 @@ async def show_work_done(role: str, env: WorkerEnv, work: str, ttl: timedelta) -
 
 
 async def living(env: WorkerEnv, role: str) -> list[str]:
+    """Return the names of the processes of ``role`` that live; see ``living_sync``."""
+    return await readers.run(living_sync, env, role)
+
+
+def living_sync(env: WorkerEnv, role: str) -> list[str]:
     """Return the names of the processes of ``role`` that live, and of its work that was done by others lately."""
-    prefix = _prefix(role)
-    return [key.removeprefix(prefix) async for key in KVNamespace(KVEntry, env).list_all(prefix)]
+    return list(_values(env, role))
 
 
 async def health(env: WorkerEnv, roles: Iterable[str], *, details: bool = False) -> dict[str, Any]:
@@ -111,9 +119,13 @@ async def health(env: WorkerEnv, roles: Iterable[str], *, details: bool = False)
     ``alive`` says that one of the processes is alive and works. With ``details`` there are also the names of the
     ``processes``, what each says of its machine, and in ``faults`` why some do no work.
     """
+    return await _health_reads.run(_health, env, tuple(roles), details)
+
+
+def _health(env: WorkerEnv, roles: tuple[str, ...], details: bool) -> dict[str, Any]:
     parts: dict[str, Any] = {}
     for role in roles:
-        values = await _values(env, role)
+        values = _values(env, role)
         faults = {name: value["fault"] for name, value in values.items() if value.get("fault")}
         facts = {name: value["details"] for name, value in values.items() if value.get("details")}
         parts[role] = {"alive": len(faults) < len(values)}
@@ -123,10 +135,8 @@ async def health(env: WorkerEnv, roles: Iterable[str], *, details: bool = False)
     return parts
 
 
-async def _values(env: WorkerEnv, role: str) -> dict[str, dict[str, Any]]:
+def _values(env: WorkerEnv, role: str) -> dict[str, dict[str, Any]]:
     prefix = _prefix(role)
-    namespace = KVNamespace(KVEntry, env)
-    keys = [key async for key in namespace.list_all(prefix)]
-    outcomes = [outcome async for outcome in namespace.get_many(keys)]
+    outcomes = KVNamespace(KVEntry, env).get_all_sync(prefix)
     found = {one.key.removeprefix(prefix): one.value for one in outcomes if one.found}
     return {name: value if isinstance(value, dict) else {} for name, value in found.items()}

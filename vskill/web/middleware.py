@@ -25,6 +25,7 @@ from vskill.environments import UnknownEnvironment, WorkerEnv, environment_for_h
 from vskill.kv.errors import EntryUnavailable
 from vskill.kv.outcomes import Status
 from vskill.processes.machine_faults import machine_fault
+from vskill.web.unserved import unserved
 from vskill.worker_context import run_with_worker_env
 from vskill.worker_results import end
 
@@ -145,7 +146,7 @@ class DatabaseUnavailableMiddleware(_Middleware):
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponseBase | None:
         """Return the 503 where the database is unavailable, or ``None`` for any other exception."""
-        return unavailable(request, exception)
+        return unserved(request, exception) or unavailable(request, exception)
 
 
 def unavailable(request: HttpRequest, exception: BaseException | None) -> HttpResponseBase | None:

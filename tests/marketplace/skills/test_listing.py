@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
+from django.db import connection
+from django.db.models import F
+from django.test.utils import CaptureQueriesContext
 
 from marketplace.catalog import SORTS, SkillFilters, facet_counts, list_skills, quarantine_skill
 from marketplace.derived_models import DownloadDay
 from marketplace.errors import InvalidListing
 from marketplace.models import SkillEntry
-from marketplace.skills.downloads import count_download_sync
+from marketplace.skills.downloads import count_download_sync, recount_recent
 from tests.marketplace.factories import publish_example, write_entries
 from vskill.environments import WorkerEnv
 from vskill.kv.cursors import decode_cursor, encode_cursor
@@ -196,6 +201,37 @@ def test_the_most_downloaded_come_first_and_the_recent_ones_trend(env: WorkerEnv
         for _time in range(times):
             count_download_sync(env, SkillEntry.objects.get(slug=name).pk, "0.0.1")
     DownloadDay.objects.filter(skill__slug="old-star").update(day="2020-01-01")
+    recount_recent(env)
 
     assert slugs(env, sort="downloads") == ["old-star", "new-star", "nobody"]
     assert slugs(env, sort="trending")[0] == "new-star"
+
+
+def plans(env: WorkerEnv, sort: str, cursor: str | None) -> list[str]:
+    """Return how the database executes each query of one page."""
+    with CaptureQueriesContext(connection) as asked:
+        list_skills(env, sort=sort, limit=5, cursor=cursor)
+    prefix = "EXPLAIN QUERY PLAN " if connection.vendor == "sqlite" else "EXPLAIN "
+    told = []
+    for query in asked.captured_queries:
+        with connection.cursor() as at:
+            # Django's text of a query on SQLite has its values, so it has no parameters.
+            at.execute(prefix + query["sql"].replace("%", "%%"), [])
+            told.append("\n".join(str(row[-1]) for row in at.fetchall()))
+    return told
+
+
+@pytest.mark.parametrize("sort", [sort for sort in SORTS if sort != "relevance"])
+def test_every_page_follows_an_index_from_where_it_starts(env: WorkerEnv, sort: str) -> None:
+    write_entries(env, 2000)
+    moments = F("id") % 7
+    SkillEntry.objects.update(downloads=moments, recent_downloads=moments)
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE")
+    first = list_skills(env, sort=sort, limit=1000)
+    of_pages = [plans(env, sort, None), plans(env, sort, first.next_cursor)]
+
+    assert all(of_pages)
+    for plan in [plan for queries in of_pages for plan in queries]:
+        assert "USING" in plan.upper(), plan
+        assert not re.search("SCAN [a-z_]+$|TEMP B-TREE|Seq Scan|-> +Sort .*rows=(?!1 )", plan, re.MULTILINE), plan

@@ -1,0 +1,27 @@
+"""Bring the recent downloads of every skill up to date."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from marketplace.skills.downloads import RECENT_DAYS, recount_recent
+from vskill.environments import WorkerEnv
+from vskill.kv.threads import writers
+from vskill.management.environment_command import EnvironmentCommand
+
+
+class Command(EnvironmentCommand):
+    """Take the days that are past out of the recent downloads, by which the list of trending skills is sorted."""
+
+    all_by_default: ClassVar[bool] = True
+    help = (
+        f"Set the recent downloads of every skill, by which trending ones are found, to those of {RECENT_DAYS} days. "
+        "Downloads are added as they happen; days that are past go only by this."
+    )
+
+    async def work(self, env: WorkerEnv, options: Mapping[str, Any]) -> None:
+        """Correct the skills of one environment."""
+        changed = await writers.run(recount_recent, env)
+        if options["verbosity"] > 1 or (options["verbosity"] and changed):
+            self.stdout.write(f"{env.name}: recent downloads corrected: {changed} of its skills")
