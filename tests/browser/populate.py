@@ -113,9 +113,36 @@ def submissions(env: Any, state: Any) -> list[tuple[Any, str]]:
                 env, submission, step, reason="because of a test", actor="consumer", trigger="test", changes=changes
             )
         pages.append((end, f"/submissions/{submission.id}"))
+    pages += many(env)
     readers.close()
     writers.close()
     return pages
+
+
+def many(env: Any) -> list[tuple[str, str]]:
+    """List a repository of many skills and submit them as a job, and return the paths of both pages."""
+    from asgiref.sync import async_to_sync  # noqa: PLC0415 - as above
+
+    from submissions.discovery import DiscoveredSkill, Discovery  # noqa: PLC0415
+    from submissions.jobs.work import start_job, step  # noqa: PLC0415
+    from submissions.listings import keep_listing  # noqa: PLC0415
+    from submissions.presentation import job_href  # noqa: PLC0415
+
+    skills = tuple(
+        DiscoveredSkill(
+            f"skills/{'a-long-folder-name-' * 3}{number % 3}/{LONG_NAME[:50]}-{number:03}",
+            f"{LONG_NAME[:50]}-{number:03}",
+            "Does what it says. " * 10,
+            ("SKILL.md has no frontmatter",) if number % 7 == 0 else (),
+            f"{number:064}",
+        )
+        for number in range(120)
+    )
+    discovery = Discovery("https://github.com/acme/skills-with-a-long-repository-name", "1" * 40, skills, "HEAD")
+    listing = async_to_sync(keep_listing)(env, discovery)
+    job = start_job(env, discovery, source="form", actor="visitor")
+    async_to_sync(step)(env, job.id)
+    return [("listing", f"/submit?listing={listing}"), ("job", job_href(env, job.id, may_stop=True))]
 
 
 if __name__ == "__main__":

@@ -57,9 +57,19 @@ def test_a_page_fits_every_width_and_asks_nobody_else(browser: Browser, server: 
     assert len(ids) == len(set(ids))
 
 
-@pytest.mark.parametrize("state", ["received", "tier1_scanning", "on_hold", "tier1_failed"])
+@pytest.mark.parametrize("state", ["received", "tier1_scanning", "on_hold", "tier1_failed", "listing", "job"])
 def test_a_submission_fits_every_width_and_asks_nobody_else(browser: Browser, server: Server, state: str) -> None:
     check(browser, server, server.submissions[state])
+
+
+def test_many_skills_are_turned_over_by_keyboard_and_without_scripts(browser: Browser, server: Server) -> None:
+    browser.without_scripts()
+    browser.open(server.submissions["listing"], width=380)
+    browser.driver.find_element(By.ID, "choice-words").send_keys("frontmatter-is-in-no-name", Keys.ENTER)
+    assert "No skill matches" in browser.driver.page_source
+    browser.driver.find_element(By.LINK_TEXT, "Show the whole list").send_keys(Keys.ENTER)
+    browser.driver.find_element(By.CSS_SELECTOR, "[rel=next]").send_keys(Keys.ENTER)
+    assert "51 to 100 of 120" in browser.driver.page_source
 
 
 def test_an_error_page_fits_every_width(browser: Browser, server: Server) -> None:
