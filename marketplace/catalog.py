@@ -34,13 +34,8 @@ from marketplace.skills.moderation import (
     unyank,
     yank_version,
 )
-from marketplace.skills.publish import (
-    Publication,
-    PublishedFile,
-    PublishedVersion,
-    prepare_publication,
-    publish_skill,
-)
+from marketplace.skills.publication import Publication, PublishedFile, PublishedVersion, prepare_publication
+from marketplace.skills.publish import publish_skill
 from marketplace.skills.visibility import fetchable_versions, is_visible, listed_skills, visible_skills
 from vskill.environments import WorkerEnv
 from vskill.kv.codec import decode

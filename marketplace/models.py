@@ -185,6 +185,8 @@ class SkillVersion(models.Model):
     commit_sha = models.CharField(max_length=64)
     # With a default in the database, because the previous release inserts rows without it.
     source_ref = models.CharField(max_length=300, blank=True, default="", db_default="")
+    # None for versions from before there were several; the skill's own folder is meant.
+    skill_path = models.CharField(max_length=400, null=True, blank=True)  # noqa: DJ001 - empty is the root
     content_hash = models.CharField(max_length=64)
     fingerprint = models.CharField(max_length=64)
     name = models.CharField(max_length=200)

@@ -27,9 +27,10 @@ class SkillRecord:
 
     ``publisher`` is the owner's identity, ``host/owner`` in lower case, and ``publisher_handle`` the short name in
     URLs. ``repo_url`` is the URL of the repository, ``skill_path`` the skill's folder in it, and ``identity`` a hash
-    of both. ``source_missing`` is a commit of the repository that no longer has the folder, empty while it is there.
-    ``visibility`` is one of ``Visibility``, with the operator's ``visibility_reason``. ``published_at`` and
-    ``updated_at`` are ISO texts in UTC.
+    of both; ``also_at`` are other folders with the same content. ``source_gone_at`` is when a later commit,
+    ``source_gone_commit``, was seen without the folder; both are empty while the source has it. ``visibility`` is one
+    of ``Visibility``, with the operator's ``visibility_reason``. ``published_at``, ``updated_at`` and
+    ``source_gone_at`` are ISO texts in UTC.
     """
 
     slug: str
@@ -53,7 +54,9 @@ class SkillRecord:
     capabilities: tuple[str, ...] = ()
     visibility_reason: str = ""
     submission_id: str = ""
-    source_missing: str = ""
+    also_at: tuple[str, ...] = ()
+    source_gone_at: str = ""
+    source_gone_commit: str = ""
     published_at: str = ""
     updated_at: str = ""
 
@@ -94,4 +97,4 @@ def _camel(name: str) -> str:
 
 
 _NAMES: Final = {field.name: _camel(field.name) for field in fields(SkillRecord)}
-_LISTS: Final = frozenset({"tags", "capabilities"})
+_LISTS: Final = frozenset({"tags", "capabilities", "also_at"})

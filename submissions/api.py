@@ -65,7 +65,7 @@ async def _list(request: HttpRequest) -> JsonResponse:
 async def _create(request: HttpRequest) -> JsonResponse:
     """Submit every skill of ``repoUrl``, or the one that ``skillPath`` or ``skillName`` names.
 
-    With ``dryRun`` they are listed only, with their problems and notes.
+    With ``dryRun`` they are listed only, with their problems, notes and planned names.
 
     Answers 202 when something new was accepted, with its present state, 200 when everything was known already, and 4xx
     with the reason otherwise. More than 50 skills become a job, which is answered with 202 and its address.
@@ -73,9 +73,10 @@ async def _create(request: HttpRequest) -> JsonResponse:
     env = require_worker_env()
     body = body_object(request)
     texts = texts_of(body, "repoUrl", "skillPath", "skillName")
-    discovery = await discover(env, repository_of(texts), path=texts["skillPath"])
+    dry_run = body.get("dryRun") is True
+    discovery = await discover(env, repository_of(texts), path=texts["skillPath"], note=not dry_run)
     discovery = select(discovery, path=texts["skillPath"], name=texts["skillName"])
-    if body.get("dryRun") is True:
+    if dry_run:
         return _found(discovery)
     answer = await take_in(env, discovery, source="api", actor="api")
     if isinstance(answer, Job):

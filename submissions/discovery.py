@@ -6,56 +6,29 @@ import asyncio
 import hashlib
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from marketplace.skills.store import now_text
+from marketplace.skills.sources import KnownSkill, note_folders, skills_of_repository
+from submissions.discovered import DiscoveredSkill, Discovery
+from submissions.planning import plan
 from submissions.source.fetching import fetch, repository_url, scratch_folder
+from submissions.source.git import Snapshot
+from submissions.source.presence import skill_folders_in
 from submissions.source.tree_entries import TreeEntry, odd_name
 from submissions.source.urls import RepositoryURL
 from submissions.verification.found_skills import FoundSkill, find_skills, skill_files_below
 from vskill.environments import WorkerEnv
 from vskill.errors import VskillError
 from vskill.hidden_characters import visible
-from vskill.kv.threads import readers
+from vskill.kv.threads import readers, writers
+
+__all__ = ["DiscoveredSkill", "Discovery", "NoSkillFound", "discover", "discover_repository", "folder_of", "select"]
 
 
 class NoSkillFound(VskillError):
     """A repository holds no skill, or not the one that was asked for; nothing was submitted."""
 
     code = "no_skill_found"
-
-
-@dataclass(frozen=True)
-class DiscoveredSkill:
-    """A skill in a repository, and what is wrong with it; equal files have an equal ``source_digest`` (hex).
-
-    ``problems``, ``notes`` and ``internal`` are those of a ``FoundSkill``.
-    """
-
-    path: str
-    name: str
-    description: str
-    problems: tuple[str, ...]
-    source_digest: str
-    notes: tuple[str, ...] = ()
-    internal: bool = False
-
-
-@dataclass(frozen=True)
-class Discovery:
-    """The skills of one commit of one repository; ``ref`` is the branch or tag that it is on (see ``Snapshot``).
-
-    ``named`` says that somebody named exactly these, by path or by name, so that internal ones are meant as well.
-    Where these are all skills of the newest commit of the default branch, ``listed_at`` is an ISO text of the
-    database's clock from before they were listed; otherwise it is empty.
-    """
-
-    repo_url: str
-    commit_sha: str
-    skills: tuple[DiscoveredSkill, ...]
-    ref: str = ""
-    named: bool = False
-    listed_at: str = ""
 
 
 def _source_digest(entries: Sequence[TreeEntry], paths: Sequence[str], folder: str) -> str:
@@ -96,20 +69,27 @@ def _showable(path: str) -> str:
     return path if odd_name(path) is None else visible(path)
 
 
-async def discover(env: WorkerEnv, url: str, *, path: str = "") -> Discovery:
+async def discover(env: WorkerEnv, url: str, *, path: str = "", note: bool = True) -> Discovery:
     """Fetch the trees and the SKILL.md files of the repository at ``url``, and list its skills, broken ones included.
 
     The address of a page (``/tree/main/skills/x``) lists the skills below that folder, and one that names a skill
     (``owner/repository@name``) that skill. ``path`` narrows the list down to a folder; what lies beside is then neither
-    fetched nor counted. Raises the errors of ``submissions.source``, and ``NoSkillFound``.
+    fetched nor counted. Folders with one content are one skill. With ``note``, published skills that the repository no
+    longer has are marked. Raises the errors of ``submissions.source``, and ``NoSkillFound``.
     """
-    return await discover_repository(env, repository_url(env, url), path=path)
+    return await discover_repository(env, repository_url(env, url), path=path, note=note)
 
 
-async def discover_repository(env: WorkerEnv, repository: RepositoryURL, *, path: str = "") -> Discovery:
-    """List the skills of a repository whose address has been normalised, or those in its folder ``path``."""
+async def discover_repository(
+    env: WorkerEnv, repository: RepositoryURL, *, path: str = "", note: bool = True
+) -> Discovery:
+    """List the skills of a repository whose address has been normalised.
+
+    ``path`` and ``note`` are those of ``discover``, whose errors it raises.
+    """
     wanted = folder_of(path)
-    begun_at = await readers.run(now_text, env)
+    # Read before the commit is, so that nothing is said of what is published from a newer one meanwhile.
+    known = await readers.run(skills_of_repository, env, repository.url)
     async with scratch_folder() as scratch:
         snapshot = await fetch(env, repository, scratch, wanted=skill_files_below(wanted))
         place, folder = snapshot.place, wanted or snapshot.place.path
@@ -118,6 +98,7 @@ async def discover_repository(env: WorkerEnv, repository: RepositoryURL, *, path
                 f"The folder {visible(folder)!r} is not in {visible(place.path)!r}, which the address names. "
                 "Nothing was submitted. Submit the address of the repository, or that of one folder."
             )
+        gone = await _gone(env, known, snapshot, note=note)
         found = [one for one in await find_skills(snapshot) if place.skill in ("", one.name)]
         if not found:
             where = f"the folder {visible(folder)!r}" if folder else "that repository"
@@ -129,9 +110,27 @@ async def discover_repository(env: WorkerEnv, repository: RepositoryURL, *, path
             )
         skills = await asyncio.to_thread(_discovered, snapshot.entries, found)
         named = bool(place.skill) or (bool(folder) and [one.path for one in found] == [folder])
-        whole = snapshot.ref == "HEAD" and not (folder or place.skill or place.ref)
-        listed_at = begun_at if whole else ""
-        return Discovery(repository.url, snapshot.commit_sha, skills, snapshot.ref, named, listed_at)
+        planned = await readers.run(plan, env, repository.url, skills, gone)
+        return Discovery(repository.url, snapshot.commit_sha, planned, snapshot.ref, named)
+
+
+async def _gone(env: WorkerEnv, known: Iterable[KnownSkill], snapshot: Snapshot, *, note: bool) -> tuple[str, ...]:
+    """Return the folders of ``known`` skills that the newest commit of their branch no longer has; mark their skills.
+
+    A tag and a commit that is named by its id may be older than what was published, so that they tell nothing.
+    """
+    if snapshot.place.is_commit or snapshot.ref.startswith("refs/tags/"):
+        return ()
+    # An earlier release did not write down which branch it was.
+    refs = (snapshot.ref, "") if snapshot.ref == "HEAD" else (snapshot.ref,)
+    of_branch = [one for one in known if one.source_ref in refs]
+    if not of_branch:
+        return ()
+    there = await skill_folders_in(snapshot, [one.path for one in of_branch])
+    gone = tuple(sorted({one.path for one in of_branch} - there))
+    if note:
+        await writers.run(note_folders, env, of_branch, gone, snapshot.commit_sha)
+    return gone
 
 
 def folder_of(path: str) -> str:
@@ -145,8 +144,8 @@ def select(discovery: Discovery, *, path: str = "", name: str = "") -> Discovery
     path = folder_of(path)
     if not path and not name:
         return discovery
-    chosen = tuple(one for one in discovery.skills if (one.path == path if path else one.name == name))
+    chosen = tuple(one for one in discovery.skills if (path in (one.path, *one.also_at) if path else one.name == name))
     if not chosen:
         known = ", ".join(sorted(one.path or one.name for one in discovery.skills)[:20])
         raise NoSkillFound(f"That repository has no skill {path or name!r}. Nothing was submitted. It has: {known}.")
-    return replace(discovery, skills=chosen, named=True, listed_at="")
+    return replace(discovery, skills=chosen, named=True)

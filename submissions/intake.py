@@ -14,7 +14,7 @@ from django.db import IntegrityError, transaction
 
 from marketplace.skills.blocklist import is_blocked
 from marketplace.skills.publishers import skill_identity
-from marketplace.skills.source_changes import note_source
+from marketplace.skills.sources import note_copies
 from marketplace.skills.withdrawal import why_withdrawn
 from submissions import messages
 from submissions.discovery import DiscoveredSkill, Discovery
@@ -66,23 +66,14 @@ async def accept(
     """Submit the skills at ``paths`` of a discovery, and return the answer for each.
 
     ``source`` names the way in (form, api, command, demo), ``actor`` who used it, ``submitter`` on whose behalf.
-    The published skills of the repository that it no longer has are marked; see ``note_source``.
     Idempotent: a skill that is on its way, or published with the same content, is answered with that submission.
     """
     by_path = {one.path: one for one in discovery.skills}
-    await writers.run(note_listed, env, discovery)
     chosen = [by_path[path] for path in dict.fromkeys(paths) if path in by_path]
     return [
         await writers.run(accept_one, env, discovery, skill, source=source, actor=actor, submitter=submitter)
         for skill in chosen
     ]
-
-
-def note_listed(env: WorkerEnv, discovery: Discovery) -> None:
-    """Mark on the calling thread the published skills that a whole repository no longer has; see ``note_source``."""
-    if discovery.listed_at:
-        paths = [one.path for one in discovery.skills]
-        note_source(env, discovery.repo_url, paths, commit_sha=discovery.commit_sha, listed_at=discovery.listed_at)
 
 
 def is_offered(discovery: Discovery, skill: DiscoveredSkill) -> bool:
@@ -141,16 +132,17 @@ def accept_one(
 ) -> Accepted:
     """Submit one skill of a discovery on the calling thread, and return the answer.
 
-    A skill that is withheld, and the content of a withdrawn version, are not submitted. Any number of calls at once
-    leave one submission and one message. ``source``, ``actor`` and ``submitter`` are those of ``accept``;
-    ``priority`` is that of a new message. Raises ``IntakeBusy`` after three lost races.
+    A skill that is withheld, and the content of a withdrawn version, are not submitted, from whichever folder. Any
+    number of calls at once leave one submission and one message. ``source``, ``actor`` and ``submitter`` are those of
+    ``accept``; ``priority`` is that of a new message. Raises ``IntakeBusy`` after three lost races.
     """
     if skill.problems:
         return Accepted(skill, Outcome.INVALID, None, " ".join(skill.problems))
     if (block := is_blocked(env, discovery.repo_url)) is not None:
         return Accepted(skill, Outcome.BLOCKED, None, block.reason)
     identity = skill_identity(discovery.repo_url, skill.path)
-    if reason := why_withdrawn(env, identity):
+    former = "" if skill.continues is None else skill_identity(discovery.repo_url, skill.continues)
+    if reason := why_withdrawn(env, identity) or (why_withdrawn(env, former) if former else ""):
         return Accepted(skill, Outcome.WITHDRAWN, None, reason)
     fields: Mapping[str, Any] = {
         "repoUrl": discovery.repo_url,
@@ -161,6 +153,9 @@ def accept_one(
         "commitSha": discovery.commit_sha,
         "sourceRef": discovery.ref,
         "sourceDigest": skill.source_digest,
+        "alsoAt": list(skill.also_at),
+        "continues": skill.continues,
+        "plannedSlug": skill.slug,
         "source": source,
         "submittedBy": submitter or actor,
     }
@@ -172,6 +167,7 @@ def accept_one(
                 if (published := _published(env, identity, skill.source_digest)) is not None:
                     if reason := why_withdrawn(env, identity, published.text("version")):
                         return Accepted(skill, Outcome.WITHDRAWN, None, f"{reason} {_SAME_CONTENT}")
+                    note_copies(env, identity, skill.also_at)
                     return Accepted(skill, Outcome.ALREADY_VERIFIED, published)
                 submission = create_submission(env, fields, actor=actor, trigger=source)
                 messages.send(env, submission.id, priority=priority)

@@ -70,12 +70,13 @@ async def keep_listing(env: WorkerEnv, discovery: Discovery) -> str:
             [
                 *(one.path, one.name, one.description[:_LONGEST_DESCRIPTION], list(one.problems), one.source_digest),
                 *([note[:_LONGEST_NOTE] for note in one.notes[:_MOST_NOTES]], one.internal),
+                *(list(one.also_at), one.continues, one.slug, one.held_by),
             ]
             for one in discovery.skills
         ]
         value: list[object] = [discovery.repo_url, discovery.commit_sha, discovery.ref, discovery.named, skills]
         listing_id = hashlib.sha256(encode(value).encode("ascii")).hexdigest()[:32]
-        return [*value, discovery.listed_at], listing_id
+        return value, listing_id
 
     # In a thread, because there may be thousands of skills.
     value, listing_id = await asyncio.to_thread(value_and_id)
@@ -95,14 +96,16 @@ async def read_listing(env: WorkerEnv, listing_id: str) -> Discovery:
         raise expired from None
     if outcome.absent:
         raise expired
-    repo_url, commit_sha, ref, named, skills, listed_at = outcome.require()
+    repo_url, commit_sha, ref, named, skills = outcome.require()
 
     def discovery() -> Discovery:
         found = tuple(
-            DiscoveredSkill(path, name, description, tuple(problems), digest, tuple(notes), internal)
-            for path, name, description, problems, digest, notes, internal in skills
+            DiscoveredSkill(
+                *(path, name, description, tuple(problems), digest, tuple(notes), internal, tuple(also_at), *rest)
+            )
+            for path, name, description, problems, digest, notes, internal, also_at, *rest in skills
         )
-        return Discovery(repo_url, commit_sha, found, ref, named, listed_at)
+        return Discovery(repo_url, commit_sha, found, ref, named)
 
     return await asyncio.to_thread(discovery)
 

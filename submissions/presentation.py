@@ -152,6 +152,10 @@ def found_as_json(skill: DiscoveredSkill, *, named: bool) -> dict[str, Any]:
         "problems": list(skill.problems),
         "notes": list(skill.notes),
         "internal": skill.internal,
+        "plannedSlug": skill.slug or None,
+        "plainSlugHeldBy": skill.held_by or None,
+        "alsoAt": list(skill.also_at),
+        "continues": skill.continues,
     }
 
 

@@ -160,6 +160,8 @@ def _found(env: WorkerEnv, discovery: Discovery, skills: Iterable[DiscoveredSkil
                 "description": skill.description,
                 "problems": skill.problems,
                 "notes": skill.notes,
+                "slug": skill.slug if status == "new" else "",
+                "held_by": skill.held_by,
                 "internal": skill.internal,
                 "status": status,
                 "status_label": "" if info is None else info.label,

@@ -17,10 +17,10 @@ from marketplace.judgement import verdict_of, was_scanned
 from marketplace.models import SkillEntry, SkillVersion
 from marketplace.pages.lists import capabilities_of
 from marketplace.pages.markdown import render_markdown
+from marketplace.pages.skill_source import also_at, folder_of, source_gone
 from marketplace.pages.source_links import source_href
 from marketplace.pages.text_links import TextLinks
 from marketplace.pages.wording import version_words
-from marketplace.skills.withdrawal import source_gone
 from vskill.environments import WorkerEnv
 from vskill.hidden_characters import visible
 
@@ -77,9 +77,10 @@ def head(found: Found) -> dict[str, Any]:
             "repo_url": skill.repo_url,
             # Only http and https become links; file: and other schemes stay text.
             "repo_href": skill.repo_url if web else "",
-            "path": skill.skill_path,
+            "path": folder_of(found.skill, found.version),
+            "also_at": () if found.exact else also_at(found.skill),
+            "source_gone": source_gone(found.skill),
             "downloads": skill.downloads,
-            "source_gone": source_gone(skill),
         },
         "version": {
             "version": version.version,
@@ -91,7 +92,7 @@ def head(found: Found) -> dict[str, Any]:
             "license": version.license,
             "compatibility": version.compatibility,
             "commit_sha": version.commit_sha,
-            "commit_href": source_href(skill.repo_url, version.commit_sha, f"{skill.skill_path}/"),
+            "commit_href": source_href(skill.repo_url, version.commit_sha, f"{folder_of(found.skill, found.version)}/"),
             "ref": ref_words(version.source_ref),
             "content_hash": version.content_hash,
             "zip_sha256": version.zip_sha256,
@@ -195,7 +196,7 @@ def rendered(found: Found, path: str, text: str) -> SafeString:
         exact=found.exact,
         repo_url=skill.repo_url,
         commit_sha=version.commit_sha,
-        skill_path=skill.skill_path,
+        skill_path=folder_of(found.skill, found.version),
     )
     return _rendered(text, links)
 

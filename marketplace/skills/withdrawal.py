@@ -42,11 +42,14 @@ def withdrawn(version: SkillVersion) -> str:
 def source_gone(skill: SkillEntry) -> str:
     """Return that the source of a skill no longer has it; empty where it has, or where that was not looked for."""
     try:
-        missing = skill.record.source_missing
+        record = skill.record
     except (MalformedRecord, ValueError):
         return ""
+    if not record.source_gone_at:
+        return ""
     return (
-        f"Its source no longer has it: it is not in commit {missing[:12]}. What is published stays." if missing else ""
+        f"Its source no longer has it: on {record.source_gone_at[:10]}, the folder {record.skill_path or '.'} was not "
+        f"in commit {record.source_gone_commit[:12]}. What is published stays."
     )
 
 

@@ -163,6 +163,7 @@ def slice_value(skills: list[JobSkill]) -> list[list[Any]]:
             one.skill.description,
             list(one.skill.problems),
             one.skill.source_digest,
+            [list(one.skill.also_at), one.skill.continues, one.skill.slug],
             one.outcome,
             one.reason,
             one.submission_id,
@@ -174,8 +175,13 @@ def slice_value(skills: list[JobSkill]) -> list[list[Any]]:
 def skills_of(outcome: Read) -> list[JobSkill]:
     """Return the skills of a slice that was read; raises what ``Outcome.require`` raises."""
     return [
-        JobSkill(DiscoveredSkill(path, name, description, tuple(problems), digest), *rest)
-        for path, name, description, problems, digest, *rest in outcome.require()
+        JobSkill(
+            DiscoveredSkill(
+                path, name, description, tuple(problems), digest, also_at=tuple(also_at), continues=before, slug=slug
+            ),
+            *rest,
+        )
+        for path, name, description, problems, digest, (also_at, before, slug), *rest in outcome.require()
     ]
 
 

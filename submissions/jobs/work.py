@@ -24,7 +24,6 @@ from submissions.intake import (
     accept_offered,
     accept_one,
     is_offered,
-    note_listed,
 )
 from submissions.jobs.records import (
     JOBS_KEPT,
@@ -100,7 +99,6 @@ def start_job(
         ]
     else:
         pending = [JobSkill(one) for one in picked]
-    note_listed(env, discovery)
     job = Job(
         id=new_job_id(),
         version=0,

@@ -20,6 +20,10 @@ def _summary(submission: Submission, summary: str) -> str:
     return f"Held by the checks, then approved by an operator: {submission.text('approvalReason')}"
 
 
+def _texts(value: object) -> tuple[str, ...]:
+    return tuple(one for one in value if isinstance(one, str)) if isinstance(value, list) else ()
+
+
 def publish_package(run: Run, package: SkillPackage, evidence: list[Evidence]) -> Submission:
     """Publish ``package`` with the ``evidence`` about it, move the submission of ``run`` to PUBLISHED, and return it.
 
@@ -52,6 +56,9 @@ def publish_package(run: Run, package: SkillPackage, evidence: list[Evidence]) -
             {"name": one.engine, "version": one.result.engine_version, "status": one.result.status} for one in current
         ),
         capabilities=tuple(sorted({name for one in current for name in one.result.capabilities})),
+        also_at=_texts(submission.value.get("alsoAt")),
+        continues=continues if isinstance(continues := submission.value.get("continues"), str) else None,
+        planned_slug=submission.text("plannedSlug"),
         actor=ACTOR,
     )
     prepared = prepare_publication(publication)

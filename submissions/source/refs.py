@@ -30,7 +30,7 @@ class Origin:
 
 
 async def choose_place(sandbox: GitSandbox, origin: Origin, places: Sequence[Place], limits: FetchLimits) -> Place:
-    """Return the first of ``places`` whose ref ``origin`` has, with the ref's full name.
+    """Return the first of ``places`` whose ref ``origin`` has, with the ref's full name, empty for the default branch.
 
     A branch comes before a tag of the same name, as on the pages of hosts. Without places it is the default branch, and
     a commit id is taken as it is: neither contacts the host. Raises RepositoryEmpty where the repository has none of
@@ -40,14 +40,16 @@ async def choose_place(sandbox: GitSandbox, origin: Origin, places: Sequence[Pla
         return Place()
     if not places[0].ref or places[0].is_commit:
         return places[0]
+    # A pattern also matches the end of a longer name, so each line is compared as a whole.
     names = [(place, name) for place in places for name in _full_names(place.ref)]
     result = await sandbox.run(
         "ls-remote",
         "--quiet",
-        "--refs",
+        "--symref",
         "--upload-pack=git-upload-pack --strict",
         "--",
         origin.url,
+        "HEAD",
         *(name for _, name in names),
         limits=limits.for_child(),
         transport=origin.transport,
@@ -56,11 +58,13 @@ async def choose_place(sandbox: GitSandbox, origin: Origin, places: Sequence[Pla
         if (fault := fault_of_child(result.stderr)) is not None:
             raise MachineFault(f"git could not work on this server: {visible(fault, 200)}")
         raise fetch_error(result, origin.host, limits, pinned=False)
-    # A pattern also matches the end of a longer name, so each is compared as a whole.
-    there = {line.partition("\t")[2] for line in result.stdout.decode("utf-8", "replace").split("\n")}
+    lines = [line.partition("\t") for line in result.stdout.decode("utf-8", "replace").split("\n")]
+    there = {name for _, _, name in lines}
+    default = {left.removeprefix("ref: ") for left, _, name in lines if left.startswith("ref: ") and name == "HEAD"}
     for place, name in names:
         if name in there:
-            return replace(place, ref=name)
+            # By whatever name it was asked for, the default branch is the default branch.
+            return replace(place, ref="" if name in default else name)
         if not place.ref:
             return place
     raise RepositoryEmpty(_none_of(places))

@@ -10,10 +10,10 @@ from django.test import Client
 
 from marketplace.catalog import quarantine_skill
 from marketplace.models import HistoryEvent, SkillEntry, SkillVersion
-from submissions.discovery import discover, select
+from submissions.discovery import discover
 from submissions.intake import accept
 from submissions.listings import keep_listing, read_listing
-from tests.git_factory import commit
+from tests.git_factory import commit, skill_md
 from tests.submissions.front_door import drain, repository, skills, submitted
 from vskill.environments import WorkerEnv
 
@@ -86,11 +86,10 @@ def test_another_repository_takes_over_nothing(client: Client, env: WorkerEnv, u
     assert SkillEntry.objects.count() == 3
 
 
-def test_what_lists_a_part_of_the_repository_or_is_old_marks_nothing(client: Client, env: WorkerEnv, url: str) -> None:
+def test_what_was_listed_before_a_skill_was_published_says_nothing_of_it(
+    client: Client, env: WorkerEnv, url: str
+) -> None:
     old = async_to_sync(discover)(env, url)
-    assert old.listed_at
-    assert not select(old, name="one").listed_at
-    assert not async_to_sync(discover)(env, url, path="one").listed_at
     listing = async_to_sync(keep_listing)(env, old)
     assert async_to_sync(read_listing)(env, listing) == old
     submit_again(env, url, skills("one", "two"), path="one")
@@ -99,3 +98,11 @@ def test_what_lists_a_part_of_the_repository_or_is_old_marks_nothing(client: Cli
     # The list of an hour ago, sent now: it knows nothing of what was published since.
     async_to_sync(accept)(env, old, [], source="form", actor="tester")
     assert not says_gone(client, "three")
+
+
+def test_two_skills_of_one_name_that_are_gone_leave_open_which_one_was_renamed(env: WorkerEnv, tmp_path: Path) -> None:
+    files = {"a/SKILL.md": skill_md("same", "This."), "b/SKILL.md": skill_md("same", "That.")}
+    address = repository(tmp_path, files, "twice")
+    submit_again(env, address, files)
+    submit_again(env, address, {"c/SKILL.md": skill_md("same", "Neither.")})
+    assert SkillEntry.objects.filter(name="same").count() == 3

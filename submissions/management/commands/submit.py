@@ -54,7 +54,8 @@ class Command(EnvironmentCommand):
     async def work(self, env: WorkerEnv, options: Mapping[str, Any]) -> None:
         """Submit in one environment."""
         try:
-            discovery = await discover(env, options["url"], path=options["path"] or options["folder"])
+            path = options["path"] or options["folder"]
+            discovery = await discover(env, options["url"], path=path, note=not options["dry_run"])
             discovery = select(discovery, path=options["path"], name=options["name"])
             if options["dry_run"]:
                 self._print_found(discovery, as_json=options["as_json"])
@@ -75,7 +76,7 @@ class Command(EnvironmentCommand):
             return
         for skill in discovery.skills:
             would = found_as_json(skill, named=discovery.named)["wouldBe"]
-            said = ["would be submitted"] if would == "submitted" else skill.problems or [INTERNAL]
+            said = [f"would be submitted as {skill.slug}"] if would == "submitted" else skill.problems or [INTERNAL]
             state = "; ".join([*said, *skill.notes])
             self.stdout.write(f"{skill.name or skill.path or '.'}\t{skill.path or '.'}\t{state}")
 

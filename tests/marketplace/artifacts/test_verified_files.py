@@ -11,7 +11,7 @@ import pytest
 
 from marketplace.artifacts.verified_files import read_members
 from marketplace.errors import PublicationMismatch
-from marketplace.skills.publish import PublishedFile
+from marketplace.skills.publication import PublishedFile
 
 
 def test_a_file_that_cannot_be_opened_for_want_of_descriptors_is_not_called_another_file(

@@ -292,7 +292,8 @@ async def test_two_skills_of_one_name_are_both_published_under_slugs_of_their_ow
     env: WorkerEnv, tmp_path: Path
 ) -> None:
     await submitted(
-        env, repository(tmp_path, {"a/same/SKILL.md": skill_md("same"), "b/same/SKILL.md": skill_md("same")})
+        env,
+        repository(tmp_path, {"a/same/SKILL.md": skill_md("same"), "b/same/SKILL.md": skill_md("same", "But other.")}),
     )
     await drain(env)
 

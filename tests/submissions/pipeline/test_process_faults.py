@@ -13,7 +13,7 @@ from django.test import override_settings
 
 from marketplace.artifacts.archives import Archive, Member, build_zip
 from marketplace.models import SkillVersion
-from marketplace.skills import publish as publication
+from marketplace.skills import publication
 from marketplace.skills.blocklist import BlockKind, add_block
 from submissions.operations import approve
 from submissions.pipeline.process import process_submission

@@ -109,7 +109,7 @@ async def test_a_branch_comes_before_a_tag_of_the_same_name_and_the_longer_ref_b
     git(repository, "tag", "main")
     git(repository, "branch", "release", "refs/heads/main")
     url = "https://github.com/acme/skills"
-    assert (await fetched(f"{url}/tree/main/skills", url, repository, tmp_path / "a")).ref == "refs/heads/main"
+    assert (await fetched(f"{url}/tree/main/skills", url, repository, tmp_path / "a")).ref == "HEAD"
     git(repository, "tag", "release/skills/one", "refs/heads/main")
     snapshot = await fetched(f"{url}/tree/release/skills/one", url, repository, tmp_path / "b")
     assert (snapshot.ref, snapshot.place.path) == ("refs/tags/release/skills/one", "")
@@ -119,9 +119,10 @@ async def test_a_folder_with_brackets_takes_no_part_in_the_search_for_refs(tmp_p
     repository = make_repository(tmp_path / "r.git", {"a[b]*/SKILL.md": skill_md("a")})
     url = "https://github.com/acme/skills"
     snapshot = await fetched(f"{url}/tree/main/a[b]*", url, repository, tmp_path / "d")
-    assert (snapshot.ref, snapshot.place.path) == ("refs/heads/main", "a[b]*")
+    assert (snapshot.ref, snapshot.place.path) == ("HEAD", "a[b]*")
 
 
+@pytest.mark.django_db(transaction=True)
 async def test_a_name_after_the_at_sign_chooses_the_skill(env: WorkerEnv, tmp_path: Path) -> None:
     repository = make_repository(tmp_path / "r.git", FILES)
     git(repository, "branch", "feature/x")
