@@ -96,8 +96,8 @@ def manage(environment: dict[str, str], *arguments: str) -> Run:
 
 
 def submit(environment: dict[str, str], repository: Repository) -> None:
-    """Submit everything in a repository and note what was not accepted."""
-    run = manage(environment, "submit", repository.address, "--json")
+    """List a repository, which is what is measured, note what would not be accepted, and submit everything in it."""
+    run = manage(environment, "submit", repository.address, "--dry-run", "--json")
     repository.seconds, repository.megabytes = run.seconds, run.megabytes
     if not run.output.strip():
         repository.problem = run.errors.strip().splitlines()[-1]
@@ -105,8 +105,9 @@ def submit(environment: dict[str, str], repository: Repository) -> None:
     skills: list[dict[str, Any]] = json.loads(run.output)["skills"]
     repository.listed = len(skills)
     for skill in skills:
-        if skill["submission"] is None:
-            repository.ends[skill["outcome"], skill["reason"]] += 1
+        if skill["wouldBe"] != "submitted":
+            repository.ends[skill["wouldBe"], "; ".join(skill["problems"])] += 1
+    manage(environment, "submit", repository.address)
 
 
 def read_ends(environment: dict[str, str], repositories: Sequence[Repository]) -> None:
@@ -116,7 +117,8 @@ def read_ends(environment: dict[str, str], repositories: Sequence[Repository]) -
         "from submissions.models import SubmissionEntry\n"
         "for row in SubmissionEntry.objects.all().iterator():\n"
         "    value = json.loads(row.value)\n"
-        "    told = (value.get('decision') or {}).get('summary') or value.get('reason') or ''\n"
+        "    decision = value.get('decision') or {}\n"
+        "    told = '; '.join(decision.get('reasons', [])[:3]) or decision.get('summary') or value.get('reason') or ''\n"
         "    print(json.dumps([row.repo_url, row.state, row.verdict, told, row.skill_path]))\n"
     )
     by_address = {repository.address: repository for repository in repositories}
@@ -137,7 +139,7 @@ def table(repositories: Sequence[Repository]) -> str:
         published = one.count("PUBLISHED")
         held = sum(number for (end, _r), number in one.ends.items() if end.startswith("ON_HOLD"))
         refused = sum(
-            number for (end, _r), number in one.ends.items() if end.startswith(("TIER1_FAILED", "REJECTED", "invalid"))
+            number for (end, _r), number in one.ends.items() if end.startswith(("TIER1_FAILED", "REJECTED", "refused"))
         )
         other = sum(one.ends.values()) - published - held - refused
         lines.append(
