@@ -118,7 +118,8 @@ def read_ends(environment: dict[str, str], repositories: Sequence[Repository]) -
         "for row in SubmissionEntry.objects.all().iterator():\n"
         "    value = json.loads(row.value)\n"
         "    decision = value.get('decision') or {}\n"
-        "    told = '; '.join(decision.get('reasons', [])[:3]) or decision.get('summary') or value.get('reason') or ''\n"
+        "    reasons = '; '.join(decision.get('reasons', [])[:3])\n"
+        "    told = reasons or decision.get('summary') or value.get('reason') or ''\n"
         "    print(json.dumps([row.repo_url, row.state, row.verdict, told, row.skill_path]))\n"
     )
     by_address = {repository.address: repository for repository in repositories}
