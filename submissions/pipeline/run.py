@@ -25,9 +25,10 @@ from submissions.store.transitions import Step
 from submissions.verification import structure
 from submissions.verification.engines.base import Engine, EngineResult, EngineStatus
 from submissions.verification.findings import Finding
+from submissions.verification.package_verdict import decide_format, decide_package
 from submissions.verification.packages import SkillPackage, files_of_package, files_of_packages, read_package
 from submissions.verification.runner import run_engine
-from submissions.verification.verdict import Decision, Verdict, VerdictPolicy, decide
+from submissions.verification.verdict import Decision, Verdict
 from vskill.environments import WorkerEnv
 from vskill.fair_slots import FairSlots
 from vskill.kv.threads import readers
@@ -134,15 +135,7 @@ class Run:
         """
         await self._keep_structure(package.content_hash, package.findings, package.capabilities)
         results = await self._scan(engines, package)
-        decision = decide(
-            package.findings,
-            results,
-            VerdictPolicy(engines=tuple(engine.name for engine in engines)),
-            [package.content_hash] if known_bad else [],
-            content_hash=package.content_hash,
-            capabilities=package.capabilities,
-            inert=package.inert,
-        )
+        decision = decide_package(package, results, (engine.name for engine in engines), known_bad=known_bad)
         # A file that was left unread stays unread: only a failure is worth another attempt.
         unfinished = [one for one in results if one.status in (EngineStatus.FAILED, EngineStatus.TIMED_OUT)]
         engine_names = [result.engine for result in results]
@@ -168,9 +161,8 @@ class Run:
         ``summary`` is the sentence that its author reads.
         """
         await self._keep_structure("", findings)
-        decision = decide(findings, [], VerdictPolicy(engines=()))
-        value = {**_as_value(decision), "summary": summary}
-        return Check(decision, {"verdict": decision.verdict, "decision": value})
+        decision = decide_format(findings, summary)
+        return Check(decision, {"verdict": decision.verdict, "decision": _as_value(decision)})
 
     async def _scan(self, engines: Sequence[Engine], package: SkillPackage) -> list[EngineResult]:
         # All scans have ended when this returns or raises: one that still ran would read a folder that is being

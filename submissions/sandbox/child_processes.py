@@ -57,12 +57,17 @@ class ChildOutcome(StrEnum):
 
 @dataclass(frozen=True)
 class ChildResult:
-    """The result of a child process; a negative ``returncode`` is the signal that ended it."""
+    """The result of a child process.
+
+    A negative ``returncode`` is the signal that ended it. ``cpu_seconds`` is what it used of the processor; 0
+    where that is not known.
+    """
 
     outcome: ChildOutcome
     returncode: int
     stdout: bytes
     stderr: bytes
+    cpu_seconds: float = 0.0
 
     @property
     def ok(self) -> bool:
@@ -133,7 +138,7 @@ async def run_child(
     ended = output.exited.result()
     if isinstance(ended, OSError):
         raise ended
-    return ChildResult(outcome, ended, bytes(output.out), bytes(output.err))
+    return ChildResult(outcome, ended, bytes(output.out), bytes(output.err), output.cpu_seconds)
 
 
 def _pipe(open_here: ExitStack, open_there: ExitStack) -> tuple[BinaryIO, BinaryIO]:
@@ -202,6 +207,7 @@ class _Output:
         self.flooded: asyncio.Future[None] = self._loop.create_future()
         self.out = bytearray()
         self.err = bytearray()
+        self.cpu_seconds = 0.0
         self._limits = limits
         self._told = bytearray()
         self._transports: list[asyncio.BaseTransport] = []
@@ -244,10 +250,9 @@ class _Output:
         if heard and not self._told.endswith(b"\n"):
             return
         self._loop.remove_reader(telling)
-        event, _, number = self._told.decode("ascii").partition(" ")
-        if not heard:
-            # The server has ended, and its children with it.
-            event, number = "exit", str(_KILLED)
+        # Where nothing is heard, the server has ended, and its children with it.
+        event, number, *used = self._told.decode("ascii").split() if heard else ("exit", str(_KILLED))
+        self.cpu_seconds = int(used[0]) / 1_000_000 if used else 0.0
         _settle(self.exited, int(number) if event == "exit" else OSError(int(number), os.strerror(int(number))))
 
     def _take_output(self, data: bytes) -> None:

@@ -5,9 +5,10 @@ process that has threads, and because a child that is forked here needs no inter
 that children run are imported once, at the first request that names them.
 
 A request is its length (4 bytes, big-endian), a JSON object, and four descriptors: the child's stdin, stdout and
-stderr, and a socket that tells of its end. On that socket this process writes one line: ``exit STATUS`` (a negative one
-is a signal), or ``error ERRNO`` where no child could be started. When its other side is closed for writing, the child's
-process group is killed. When the process that asks has ended, whatever ended it, so do all children and this process.
+stderr, and a socket that tells of its end. On that socket this process writes one line: ``exit STATUS MICROSECONDS`` (a
+negative status is a signal; the time is what the child used of the processor), or ``error ERRNO`` where no child could
+be started. When its other side is closed for writing, the child's process group is killed. When the process that asks
+has ended, whatever ended it, so do all children and this process.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import gc
 import importlib.util
 import json
 import os
+import resource
 import selectors
 import signal
 import socket
@@ -119,12 +121,12 @@ class _Server:
 
     def _report_ended(self) -> None:
         for pid in list(self._children):
-            if (status := _collect(pid)) is None:
+            if (end := _collect(pid)) is None:
                 continue
             telling = self._children.pop(pid)
             with contextlib.suppress(KeyError):
                 self._selector.unregister(telling)
-            _tell(telling, f"exit {os.waitstatus_to_exitcode(status)}\n")
+            _tell(telling, f"exit {os.waitstatus_to_exitcode(end[0])} {end[1]}\n")
             telling.close()
 
 
@@ -138,21 +140,29 @@ def _receive(connection: socket.socket, size: int) -> bytes:
     return bytes(received)
 
 
-def _collect(pid: int) -> int | None:
-    """Return the exit status of a child that has ended, after killing the rest of its group; None while it runs."""
+def _collect(pid: int) -> tuple[int, int] | None:
+    """Return the status of a child that has ended and its time, after killing its group; None while it runs.
+
+    The time is that of the processor in microseconds, with that of the descendants for which the child waited.
+    """
     if hasattr(os, "waitid"):
         if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
             return None
         # Before the status is collected: until then no other process can have this id.
         _kill_group(pid)
-        return os.waitpid(pid, 0)[1]
+        _pid, status, used = os.wait4(pid, 0)
+        return status, _microseconds(used)
     # macOS has no waitid. There an unrelated process could get this id only after the whole group is gone and the
     # system has used up every other id, which does not happen between two lines.
-    ended, status = os.waitpid(pid, os.WNOHANG)
+    ended, status, used = os.wait4(pid, os.WNOHANG)
     if not ended:
         return None
     _kill_group(pid)
-    return status
+    return status, _microseconds(used)
+
+
+def _microseconds(used: resource.struct_rusage) -> int:
+    return round((used.ru_utime + used.ru_stime) * 1_000_000)
 
 
 def _tell(telling: socket.socket, line: str) -> None:

@@ -1,4 +1,4 @@
-"""Read the files of a snapshot straight from git's objects.
+"""Read the files of a source: of a snapshot straight from git's objects.
 
 No working tree is checked out. Attributes, filters, line-ending conversion and links act there, and a hostile
 repository could use any of them.
@@ -7,90 +7,60 @@ repository could use any of them.
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from pathlib import Path
 
-from submissions.source.errors import FetchFailed, RepositoryTooLarge, UnsafeTree
-from submissions.source.git import Snapshot
+from submissions.source.errors import RepositoryTooLarge, UnsafeTree
+from submissions.source.file_source import FileSource
 from submissions.source.tree_entries import TreeEntry, collisions, odd_name
 
 # Bounds of one `cat-file` call, whose whole output is held in memory.
 _BATCH_BYTES = 4 * 1024 * 1024
 _BATCH_FILES = 500
-_HEADER = re.compile(rb"[0-9a-f]{40,64} blob (\d+)")
 _DEFAULT_BYTES = 10 * 1024 * 1024
 _DEFAULT_FILES = 500
 
 
-async def read_blobs(snapshot: Snapshot, entries: Iterable[TreeEntry]) -> AsyncIterator[tuple[TreeEntry, bytes]]:
+async def read_blobs(source: FileSource, entries: Iterable[TreeEntry]) -> AsyncIterator[tuple[TreeEntry, bytes]]:
     """Yield every entry with its bytes, in order, holding a few megabytes in memory at a time.
 
-    A single file is read whole, so check ``entry.size`` first. Raises FetchFailed when git cannot read an entry.
+    A single file is read whole, so check ``entry.size`` first. Raises FetchFailed when an entry cannot be read.
     """
-    async for batch in read_blobs_in_batches(snapshot, entries):
+    async for batch in read_blobs_in_batches(source, entries):
         for pair in batch:
             yield pair
 
 
 async def read_blobs_in_batches(
-    snapshot: Snapshot, entries: Iterable[TreeEntry]
+    source: FileSource, entries: Iterable[TreeEntry]
 ) -> AsyncIterator[list[tuple[TreeEntry, bytes]]]:
     """Yield what ``read_blobs`` yields, a few hundred entries at a time, for a caller that hands them to a thread."""
     # In a thread, because there may be thousands of entries.
-    for batch, size in await asyncio.to_thread(lambda: list(_batches(entries))):
-        result = await snapshot.sandbox.run(
-            "cat-file",
-            "--batch",
-            stdin=_as_lines(batch),
-            limits=snapshot.limits.for_child(size + 128 * len(batch)),
-        )
-        yield await asyncio.to_thread(_split, batch, result.stdout)
+    for batch in await asyncio.to_thread(lambda: list(_batches(entries))):
+        yield await source.read(batch)
 
 
-def _as_lines(batch: Iterable[TreeEntry]) -> bytes:
-    return "".join([f"{entry.oid}\n" for entry in batch]).encode("ascii")
-
-
-def _split(batch: Iterable[TreeEntry], output: bytes) -> list[tuple[TreeEntry, bytes]]:
-    """Return each entry of a batch with its bytes from the ``output`` of cat-file."""
-    pairs: list[tuple[TreeEntry, bytes]] = []
-    position = 0
-    for entry in batch:
-        end_of_line = output.find(b"\n", position)
-        header = _HEADER.fullmatch(output[position : max(end_of_line, position)])
-        if header is None or entry.size is None or int(header[1]) != entry.size:
-            raise FetchFailed("A file of the repository could not be read from what was fetched. Try again.")
-        position = end_of_line + 1
-        content = output[position : position + entry.size]
-        if len(content) != entry.size:
-            raise FetchFailed("A file of the repository arrived cut short. Try again.")
-        position += entry.size + 1
-        pairs.append((entry, content))
-    return pairs
-
-
-async def read_blob(snapshot: Snapshot, entry: TreeEntry) -> bytes:
+async def read_blob(source: FileSource, entry: TreeEntry) -> bytes:
     """Return the bytes of one entry; see ``read_blobs``."""
-    return b"".join([content async for _, content in read_blobs(snapshot, [entry])])
+    return b"".join([content async for _, content in read_blobs(source, [entry])])
 
 
-def _batches(entries: Iterable[TreeEntry]) -> Iterator[tuple[list[TreeEntry], int]]:
-    """Yield the entries in batches for one process each, and the bytes of each batch."""
+def _batches(entries: Iterable[TreeEntry]) -> Iterator[list[TreeEntry]]:
+    """Yield the entries in batches for one process each."""
     batch: list[TreeEntry] = []
     size = 0
     for entry in entries:
         if batch and (len(batch) >= _BATCH_FILES or size + (entry.size or 0) > _BATCH_BYTES):
-            yield batch, size
+            yield batch
             batch, size = [], 0
         batch.append(entry)
         size += entry.size or 0
     if batch:
-        yield batch, size
+        yield batch
 
 
 async def write_files(
-    snapshot: Snapshot,
+    source: FileSource,
     files: Mapping[str, TreeEntry],
     destination: Path,
     *,
@@ -115,7 +85,7 @@ async def write_files(
         )
     # The same entry can be written to several paths: a link is replaced by its file.
     names = iter(files)
-    async for entry, content in read_blobs(snapshot, files.values()):
+    async for entry, content in read_blobs(source, files.values()):
         target = destination / next(names)
         target.parent.mkdir(parents=True, exist_ok=True)
         # "x" fails on anything that exists, so a link is never written through.

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
+from submissions.source.cat_file import cat_file
 from submissions.source.errors import (
     CommitNotAvailable,
     HostNotAllowed,
@@ -59,6 +60,10 @@ class Snapshot:
     origin: Origin
     ref: str = ""
     place: Place = field(default_factory=Place)
+
+    async def read(self, batch: Sequence[TreeEntry]) -> list[tuple[TreeEntry, bytes]]:
+        """Return entries with their bytes, see ``FileSource.read``; one process of git reads them."""
+        return await cat_file(self.sandbox, self.limits, batch)
 
 
 async def fetch_snapshot(

@@ -1,4 +1,4 @@
-"""Find the skills in a snapshot, and say of each what its SKILL.md and the list of its files show."""
+"""Find the skills in a commit or a folder, and say of each what its SKILL.md and the list of its files show."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from submissions.source.blobs import read_blobs_in_batches
-from submissions.source.git import Snapshot
+from submissions.source.file_source import FileSource
 from submissions.source.tree_entries import TreeEntry, below, odd_name
 from submissions.source.wanted import Wanted
 from submissions.verification.errors import TooManySkills
@@ -59,27 +59,27 @@ def skill_files_below(folder: str, limits: PackageLimits | None = None) -> Wante
     return Wanted(folder, choose)
 
 
-async def find_skills(snapshot: Snapshot, limits: PackageLimits | None = None) -> list[FoundSkill]:
+async def find_skills(source: FileSource, limits: PackageLimits | None = None) -> list[FoundSkill]:
     """List every folder with a SKILL.md, sorted by path, the root and nested folders included.
 
     Only the SKILL.md files, links and attributes are read, on other threads than that of the event loop. A broken skill
     is listed with its problems. Raises TooManySkills beyond ``limits.skills``.
     """
     limits = limits or PackageLimits()
-    found = await asyncio.to_thread(skill_files, snapshot.entries)
+    found = await asyncio.to_thread(skill_files, source.entries)
     if len(found) > limits.skills:
         raise TooManySkills(
             f"The repository holds {len(found):,} skills; {limits.skills:,} can be listed at once. "
             "Submit one of its folders, or split the repository."
         )
-    links = await read_links(snapshot, snapshot.entries)
+    links = await read_links(source, source.entries)
     attributes = LfsAttributes()
-    small = await asyncio.to_thread(_attributes_among, snapshot.entries)
-    async for batch in read_blobs_in_batches(snapshot, small):
+    small = await asyncio.to_thread(_attributes_among, source.entries)
+    async for batch in read_blobs_in_batches(source, small):
         for entry, content in batch:
             attributes.add(folder_of(entry.path), content)
-    tree = await asyncio.to_thread(_Tree, snapshot.entries, links, attributes)
-    return await _describe_all(snapshot, tree, found.values(), limits)
+    tree = await asyncio.to_thread(_Tree, source.entries, links, attributes)
+    return await _describe_all(source, tree, found.values(), limits)
 
 
 def _attributes_among(entries: Iterable[TreeEntry]) -> list[TreeEntry]:
@@ -106,7 +106,7 @@ class _Tree:
 
 
 async def _describe_all(
-    snapshot: Snapshot, tree: _Tree, entries: Collection[TreeEntry], limits: PackageLimits
+    source: FileSource, tree: _Tree, entries: Collection[TreeEntry], limits: PackageLimits
 ) -> list[FoundSkill]:
     def describe(pairs: Iterable[tuple[TreeEntry, bytes | None]]) -> list[FoundSkill]:
         return [_describe(entry, content, tree, limits) for entry, content in pairs]
@@ -116,7 +116,7 @@ async def _describe_all(
         return readable, describe((entry, None) for entry in entries if not is_readable(entry, limits))
 
     readable, found = await asyncio.to_thread(split)
-    async for batch in read_blobs_in_batches(snapshot, readable):
+    async for batch in read_blobs_in_batches(source, readable):
         found += await asyncio.to_thread(describe, batch)
     return await asyncio.to_thread(sorted, found, key=lambda skill: skill.path)
 

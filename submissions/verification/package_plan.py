@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from submissions.source.blobs import read_blobs
-from submissions.source.git import Snapshot
+from submissions.source.file_source import FileSource
 from submissions.source.tree_entries import MODE_SUBMODULE, TreeEntry, collisions, odd_name, unusual_name
 from submissions.verification.file_kinds import is_code
 from submissions.verification.findings import Finding, FindingKind, Severity
@@ -43,10 +43,10 @@ def without_system_files(entries: Iterable[TreeEntry]) -> list[TreeEntry]:
     return [entry for entry in entries if not _is_of_a_system(entry.path)]
 
 
-async def read_links(snapshot: Snapshot, entries: Iterable[TreeEntry]) -> dict[str, bytes]:
+async def read_links(source: FileSource, entries: Iterable[TreeEntry]) -> dict[str, bytes]:
     """Return what the links among ``entries`` hold, by their git ids, as far as they were fetched."""
     wanted = await asyncio.to_thread(_small_links, entries)
-    return {entry.oid: content async for entry, content in read_blobs(snapshot, wanted.values())}
+    return {entry.oid: content async for entry, content in read_blobs(source, wanted.values())}
 
 
 def _small_links(entries: Iterable[TreeEntry]) -> dict[str, TreeEntry]:

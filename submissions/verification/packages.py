@@ -1,4 +1,4 @@
-"""Read one skill of a snapshot completely."""
+"""Read one skill of a commit or of a folder completely."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from submissions.source.blobs import read_blob, write_files
-from submissions.source.git import Snapshot
+from submissions.source.file_source import FileSource
 from submissions.source.tree_entries import TreeEntry, below
 from submissions.source.wanted import Wanted
 from submissions.verification.errors import InvalidPackage
@@ -87,9 +87,9 @@ def files_of_packages(paths: Collection[str], limits: PackageLimits | None = Non
 
 
 async def read_package(
-    snapshot: Snapshot, path: str, *, destination: Path, limits: PackageLimits | None = None
+    source: FileSource, path: str, *, destination: Path, limits: PackageLimits | None = None
 ) -> SkillPackage:
-    """Check the skill in the folder ``path`` ('' for the root) of ``snapshot`` and write it into ``destination``.
+    """Check the skill in the folder ``path`` ('' for the root) of ``source`` and write it into ``destination``.
 
     ``destination`` is an empty folder, which the caller removes; after an error it may hold some files. Beside the
     files of the package it holds what is in their archives (see ``inspect_files``). Raises InvalidPackage with every
@@ -97,16 +97,16 @@ async def read_package(
     """
     limits = limits or PackageLimits()
     path = path.strip("/")
-    entries = await asyncio.to_thread(below, snapshot.entries, path)
+    entries = await asyncio.to_thread(below, source.entries, path)
     entry = skill_files(entries).get("")
     if entry is None:
         raise _no_skill(path, entries)
-    content = await read_blob(snapshot, entry) if is_readable(entry, limits) else None
+    content = await read_blob(source, entry) if is_readable(entry, limits) else None
     skill_file = await asyncio.to_thread(read_skill_file, path, entry, content, limits)
-    plan = await asyncio.to_thread(plan_package, path, entries, await read_links(snapshot, entries), limits)
+    plan = await asyncio.to_thread(plan_package, path, entries, await read_links(source, entries), limits)
     findings = [*plan.findings, *skill_file.findings]
     _refuse_bad_format(path, findings)
-    await write_files(snapshot, plan.files, destination, max_files=limits.files, max_bytes=limits.total_bytes)
+    await write_files(source, plan.files, destination, max_files=limits.files, max_bytes=limits.total_bytes)
     contents = await asyncio.to_thread(inspect_files, destination, plan.files)
     manifest = skill_file.manifest
     return SkillPackage(

@@ -29,23 +29,42 @@ class EngineLimits:
     file_bytes: int = 16 * _MIB
 
 
+@dataclass(frozen=True)
+class EngineRun:
+    """The result of an engine, and the seconds of the processor that its child process used."""
+
+    result: EngineResult
+    cpu_seconds: float = 0.0
+
+
 async def run_engine(engine: Engine, tree: Path, limits: EngineLimits | None = None) -> EngineResult:
     """Scan the folder ``tree`` (an absolute path) and return the engine's result, or a ``failed`` or ``timed_out`` one.
 
     Does not raise for a failure of the engine. The child gets no secrets, a scratch folder as its home and working
     directory, and no network where the kernel permits that. Its process group is killed when this task is cancelled.
     """
+    return (await measure_engine(engine, tree, limits)).result
+
+
+async def measure_engine(engine: Engine, tree: Path, limits: EngineLimits | None = None) -> EngineRun:
+    """Do what ``run_engine`` does, and return what the run cost beside its result."""
     limits = limits or EngineLimits()
     try:
         version = engine.version
     except EngineUnavailable as error:
-        return EngineResult(engine.name, "", EngineStatus.FAILED, error=str(error))
+        return EngineRun(EngineResult(engine.name, "", EngineStatus.FAILED, error=str(error)))
     try:
         result = await _run(engine, tree, limits)
     except OSError as error:
         if (fault := machine_fault(error)) is not None:
             raise MachineFault(f"{engine.name} could not be started: {fault}") from error
-        return _failed_result(engine, version, EngineStatus.FAILED, f"could not be started: {error.strerror}")
+        return EngineRun(
+            _failed_result(engine, version, EngineStatus.FAILED, f"could not be started: {error.strerror}")
+        )
+    return EngineRun(_read(engine, version, result, limits), result.cpu_seconds)
+
+
+def _read(engine: Engine, version: str, result: ChildResult, limits: EngineLimits) -> EngineResult:
     problem = _failure(result, limits)
     if problem is not None:
         timed_out = result.outcome is ChildOutcome.TIMED_OUT or result.returncode == -signal.SIGXCPU
