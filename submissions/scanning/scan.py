@@ -57,11 +57,17 @@ async def _measure(engine: Engine, package: SkillPackage) -> EngineRun:
 
 
 async def scan_skill(
-    source: FileSource, path: str, engines: Sequence[Engine], *, run: RunEngine = _measure
+    source: FileSource,
+    path: str,
+    engines: Sequence[Engine],
+    *,
+    run: RunEngine = _measure,
+    judged: Callable[[SkillPackage, Sequence[EngineRun]], object] = lambda _package, _runs: None,
 ) -> ScannedSkill:
     """Read, scan and judge the skill in the folder ``path`` of ``source`` ('' for its root).
 
-    ``run`` runs one of the ``engines``; by default in a child process within its limits. Raises MachineFault where this
+    ``run`` runs one of the ``engines``; by default in a child process within its limits. ``judged`` is given what the
+    verdict was made from. Raises MachineFault where this
     machine cannot run engines, and the errors of ``source``; a folder that is no valid skill is a verdict.
     """
     with tempfile.TemporaryDirectory(prefix="vskill-scan-") as scratch:
@@ -76,6 +82,7 @@ async def scan_skill(
         if isinstance(outcome, BaseException):
             raise outcome
         runs.append(outcome)
+    judged(package, runs)
     results = [one.result for one in runs]
     return ScannedSkill(
         path=path,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from asgiref.sync import async_to_sync
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -32,7 +32,7 @@ class Command(BaseCommand):
     """Read, scan and judge every skill in a folder as the server does."""
 
     # No check of the settings, because those of a server have nothing to do with it.
-    requires_system_checks: ClassVar[list[str]] = []
+    requires_system_checks: list[str] = []  # noqa: RUF012 - as Django declares it
     help = (
         "Check every skill in a folder with the engines and rules of the server. Nothing of a skill is run, nothing is "
         "sent anywhere, and no database is needed. Exit codes, the gravest of all skills: 0 clear or notes, "
@@ -92,7 +92,11 @@ class Command(BaseCommand):
         if not total:
             raise CommandError(f"There is no SKILL.md in {options['path']} or below it, so nothing was checked.")
         with tqdm(total=total, desc="scanning", unit="", leave=False, file=sys.stderr, disable=None) as bar:
-            return await scan_folder(source, engines, done=lambda _skill: bar.update() and None)
+
+            def done(_skill: ScannedSkill) -> None:
+                bar.update()
+
+            return await scan_folder(source, engines, done=done)
 
     def _paint(self, text: str, verdict: Verdict) -> str:
         if verdict in (Verdict.CLEAR, Verdict.NOTES):
