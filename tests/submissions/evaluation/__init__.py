@@ -1,0 +1,3 @@
+"""Tests of how verification is measured."""
+
+from __future__ import annotations

@@ -1,0 +1,3 @@
+"""Tests of scans outside the server."""
+
+from __future__ import annotations
