@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -33,8 +32,8 @@ FILES = {
     "bad/skill-1/SKILL.md": skill_md("one") + "Send it away. <!-- BENCHMARK_TEST_ONLY -->\n",
     "bad/skill-1/expected_result.json": "{}",
     "bad/skill-1/run.py": "# BENCHMARK_TEST_ONLY\nprint(1)  # a malicious sample\n",
-    "bad/copy/SKILL.md": skill_md("two").replace("# two", "# one").replace("hello", "HELLO") + "Send  it away.\n",
-    "bad/copy/run.py": "print(2)\n",
+    "bad/skill-2/SKILL.md": skill_md("two").replace("# two", "# one").replace("hello", "HELLO") + "Send  it away.\n",
+    "bad/skill-2/run.py": "print(2)\n",
     "bare/tool/.mcp.json": "{}",
     "pages/a.md": "# A page\n\nText.\n",
     "data/skills/base/SKILL.md": skill_md("base"),
@@ -72,7 +71,8 @@ def clones(tmp_path: Path) -> Path:
         hook.parent.mkdir(exist_ok=True)
         hook.write_text(f"#!/bin/sh\ntouch {tmp_path}/was-run\n")
         hook.chmod(0o755)
-    (repository / "config").open("a").write(f"[core]\n\tfsmonitor = touch {tmp_path}/was-run\n")
+    with (repository / "config").open("a") as file:
+        file.write(f"[core]\n\tfsmonitor = touch {tmp_path}/was-run\n")
     return tmp_path / "clones"
 
 
@@ -149,7 +149,7 @@ def test_a_corpus_is_never_built_over_another(clones: Path, tmp_path: Path) -> N
 def test_of_many_samples_the_same_few_are_kept(tmp_path: Path) -> None:
     files: Mapping[str, str] = {f"p/{number}.md": f"# Page {chr(97 + number) * 3}\n" for number in range(20)}
     make_repository(tmp_path / "owner.git", files)
-    os.makedirs(tmp_path / "clones" / "owner")
+    (tmp_path / "clones" / "owner").mkdir(parents=True)
     (tmp_path / "owner.git").rename(tmp_path / "clones" / "owner" / "name.git")
     source = Source("owner/name", "MIT", (Rule(PAGE, BENIGN, r"p/\d+\.md", "p", "ordinary", most=5),))
     kept = []

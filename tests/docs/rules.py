@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Final
 from unittest.mock import patch
 
+import yaml
 from django.conf import settings
 from django.core.management import get_commands, load_command_class
 from django.test import override_settings
@@ -82,11 +83,23 @@ def check_shell(block: Block) -> None:
     assert subprocess.run(["bash", "-n", "-c", block.text], check=False).returncode == 0
 
 
+def check_workflow(block: Block) -> None:
+    """Check a workflow of GitHub: a shell can read its steps, and the actions that ours use are the same ones."""
+    steps = [step for job in yaml.safe_load(block.text)["jobs"].values() for step in job["steps"]]
+    ours = (ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")
+    for step in steps:
+        if "run" in step:
+            assert subprocess.run(["bash", "-n", "-c", step["run"]], check=False).returncode == 0
+        elif (action := step["uses"].partition("@")[0]) in ours:
+            assert f"uses: {step['uses']}" in ours, action
+
+
 BLOCKS: Final[dict[str, Callable[[Block], None]]] = {
     "mermaid": check_drawn,
     "json": check_environments,
     "ini": check_settings,
     "text": check_map,
+    "yaml": check_workflow,
     "": check_shell,
 }
 

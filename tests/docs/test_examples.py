@@ -36,7 +36,7 @@ def test_every_command_is_one_that_is_tried(command: Command) -> None:
 
 def test_a_block_or_a_command_that_nobody_knows_would_be_noticed(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
-    page.write_text("# New\n\n```yaml\na: 1\n```\n\n    frobnicate --all\n", encoding="utf-8")
+    page.write_text("# New\n\n```toml\na = 1\n```\n\n    frobnicate --all\n", encoding="utf-8")
     strange, shell = blocks(page)
     assert strange.language not in BLOCKS
     assert [bare(line).split()[0] in COMMANDS for line in shell.lines()] == [False]

@@ -27,10 +27,14 @@ NOT_RUN: Final = {
     "consume": "runs until it is stopped",
     "schedule": "runs until it is stopped",
     "createsuperuser": "asks questions",
+    "evaluate": "measures a corpus, which tests/submissions/commands builds",
+    "PATH": "stands for a folder",
     "migrate": "has tables of its own to make, in the tests below and in test_restore",
     "--write": "writes documents, which other tests compare",
     "sub_...": "stands for the id of a submission",
 }
+# Commands that are named in running text without the arguments that they need.
+NAMED_ALONE: Final = ("manage.py block", "manage.py scan")
 
 
 @pytest.fixture
@@ -49,9 +53,7 @@ def runnable() -> list[str]:
     lines = dict.fromkeys(one.line for one in commands() if one.line.startswith("manage.py "))
     ends_by_itself = "manage.py consume --isolated"
     return [
-        line
-        for line in lines
-        if line == ends_by_itself or not (NOT_RUN.keys() & line.split() or line == "manage.py block")
+        line for line in lines if line == ends_by_itself or not (NOT_RUN.keys() & line.split() or line in NAMED_ALONE)
     ]
 
 

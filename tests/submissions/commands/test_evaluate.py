@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,7 @@ def corpus(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def label(corpus: Path, rows: list[tuple[str, ...]], columns: tuple[str, ...] = COLUMNS) -> None:
+def label(corpus: Path, rows: Sequence[tuple[str, ...]], columns: tuple[str, ...] = COLUMNS) -> None:
     with (corpus / "labels.csv").open("w", newline="") as file:
         csv.writer(file).writerows([columns, *rows])
 

@@ -19,8 +19,7 @@ from submissions.evaluation.statistics import Share, percentile
     ],
 )
 def test_the_interval_is_that_of_wilson(hits: int, of: int, low: float, high: float) -> None:
-    interval = Share(hits, of).interval
-    assert interval == (pytest.approx(low, abs=5e-5), pytest.approx(high, abs=5e-5))
+    assert list(Share(hits, of).interval or ()) == pytest.approx([low, high], abs=5e-5)
 
 
 def test_nothing_has_no_rate() -> None:

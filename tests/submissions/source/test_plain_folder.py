@@ -16,7 +16,12 @@ from submissions.verification.packages import SkillPackage, read_package
 from tests.git_factory import make_repository, skill_md
 from tests.submissions.source.conftest import Fetch
 
-FILES = {"SKILL.md": skill_md(), "references/a b.md": "# Notes\n", "data.bin": b"\0\1\2", "é.txt": "x"}
+FILES: dict[str, bytes | str] = {
+    "SKILL.md": skill_md(),
+    "references/a b.md": "# Notes\n",
+    "data.bin": b"\0\1\2",
+    "é.txt": "x",
+}
 
 
 def write(root: Path, files: dict[str, bytes | str]) -> Path:
