@@ -29,6 +29,7 @@ NOT_RUN: Final = {
     "createsuperuser": "asks questions",
     "evaluate": "measures a corpus, which tests/submissions/commands builds",
     "PATH": "stands for a folder",
+    "JOB": "stands for the id of a job",
     "migrate": "has tables of its own to make, in the tests below and in test_restore",
     "--write": "writes documents, which other tests compare",
     "sub_...": "stands for the id of a submission",
