@@ -202,3 +202,22 @@ def test_loops_of_several_threads_share_one_server(script: Path) -> None:
         found = [pair for result in threads.map(lambda _n: asyncio.run(some()), range(4)) for pair in result]
     assert sorted(pair[0] for pair in found) == sorted([*range(10)] * 4)  # type: ignore[index]
     assert {pair[1] for pair in found} == {server_pid()}  # type: ignore[index]
+
+
+async def test_the_time_of_the_processor_is_that_of_the_child_and_of_what_it_waited_for(tmp_path: Path) -> None:
+    busy = "import time\nwhile time.process_time() < 0.2: pass\n"
+    own = await run_child([sys.executable, "-I", "-c", busy], env={}, cwd=tmp_path, limits=LIMITS)
+    waits = f"import subprocess, sys; subprocess.run([sys.executable, '-I', '-c', {busy!r}], check=True)"
+    of_child = await run_child([sys.executable, "-I", "-c", waits], env={}, cwd=tmp_path, limits=LIMITS)
+    idle = await run_child(["/bin/true"], env={}, cwd=tmp_path, limits=LIMITS)
+    assert (own.returncode, of_child.returncode, idle.returncode) == (0, 0, 0)
+    assert own.cpu_seconds >= 0.2
+    assert of_child.cpu_seconds >= 0.2
+    assert idle.cpu_seconds < 0.2
+
+
+async def test_a_child_that_was_killed_has_its_time_as_well(tmp_path: Path) -> None:
+    busy = "import os, signal, time\nwhile time.process_time() < 0.2: pass\nos.kill(os.getpid(), signal.SIGKILL)\n"
+    killed = await run_child([sys.executable, "-I", "-c", busy], env={}, cwd=tmp_path, limits=LIMITS)
+    assert killed.returncode == -signal.SIGKILL
+    assert killed.cpu_seconds >= 0.2

@@ -14,7 +14,7 @@ import pytest
 
 from submissions.verification.engines.base import Engine, EngineResult, EngineStatus
 from submissions.verification.errors import EngineUnavailable
-from submissions.verification.runner import EngineLimits, run_engine
+from submissions.verification.runner import EngineLimits, measure_engine, run_engine
 
 MIB = 1024 * 1024
 QUICK = EngineLimits(seconds=20, cpu_seconds=10, address_space=256 * MIB, output_bytes=10_000, file_bytes=100_000)
@@ -244,3 +244,10 @@ async def test_an_engine_that_is_not_installed_is_a_failed_result(tmp_path: Path
 async def test_many_engines_run_at_once_and_each_gets_its_own_answer(tmp_path: Path) -> None:
     results = await asyncio.gather(*(run(f"print('[\"{n}\"]')", tmp_path) for n in range(20)))
     assert [result.capabilities for result in results] == [(str(n),) for n in range(20)]
+
+
+async def test_what_a_run_costs_is_told_beside_its_result_and_is_no_part_of_it(tmp_path: Path) -> None:
+    code = "import time\nwhile time.process_time() < 0.2: pass\nprint('[]')"
+    run = await measure_engine(ScriptEngine(code), tmp_path, QUICK)
+    assert run.result == await run_engine(ScriptEngine(code), tmp_path, QUICK)
+    assert run.cpu_seconds >= 0.2
