@@ -20,7 +20,7 @@ async def cat_file(
 ) -> list[tuple[TreeEntry, bytes]]:
     """Return each entry of a batch with its bytes, in order; raises FetchFailed when git cannot read one."""
     size = sum(entry.size or 0 for entry in batch)
-    result = await sandbox.run(
+    result = await sandbox.read(
         "cat-file",
         "--batch",
         stdin="".join([f"{entry.oid}\n" for entry in batch]).encode("ascii"),

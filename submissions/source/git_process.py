@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +20,7 @@ _OLDEST_GIT = (2, 37)
 # Fixed, so that the PATH and the working directory of the server do not decide which git runs.
 _SEARCH_PATH = "/usr/local/bin:/usr/bin:/bin:/opt/homebrew/bin"
 _CONFIG_NAME = "vskill.gitconfig"
+_READING = "reading.git"
 _REPOSITORY_CONFIG = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n"
 _MIB = 1024 * 1024
 
@@ -69,10 +70,17 @@ class GitSandbox:
         Without it git knows no host that it could ask for a missing object, so that an object which was not fetched is
         missing, for every version of git.
         """
-        # Replaced as a whole: others may be reading a repository that is shared.
-        written = self.git_dir / "config.written"
-        written.write_text(_REPOSITORY_CONFIG, encoding="ascii")
-        written.replace(self.git_dir / "config")
+        (self.git_dir / "config").write_text(_REPOSITORY_CONFIG, encoding="ascii")
+
+    async def read(self, *arguments: str, limits: ChildLimits, stdin: bytes = b"") -> ChildResult:
+        """Run a git command that reads objects by their ids; an object that was not fetched is missing for it.
+
+        Its repository has the same objects and a configuration of its own: that of the first one names a host to ask
+        for missing objects while somebody else fetches into a snapshot that is shared. ``limits`` bound the process and
+        ``stdin`` is its input.
+        """
+        objects = {"GIT_OBJECT_DIRECTORY": str(self.git_dir / "objects")}
+        return await self._run(self.directory / _READING, *arguments, limits=limits, stdin=stdin, variables=objects)
 
     async def run(self, *arguments: str, limits: ChildLimits, transport: str = "", stdin: bytes = b"") -> ChildResult:
         """Run one git command and return its result, whatever its exit status.
@@ -80,7 +88,13 @@ class GitSandbox:
         ``limits`` bound the process. ``transport`` is the only protocol it may use, '' for none. ``stdin`` is its
         input.
         """
-        argv = [self.git, f"--git-dir={self.git_dir}", *arguments]
+        allowed = {"GIT_ALLOW_PROTOCOL": transport or "none"}
+        return await self._run(self.git_dir, *arguments, limits=limits, stdin=stdin, variables=allowed)
+
+    async def _run(
+        self, git_dir: Path, *arguments: str, limits: ChildLimits, stdin: bytes, variables: Mapping[str, str]
+    ) -> ChildResult:
+        argv = [self.git, f"--git-dir={git_dir}", *arguments]
         env = {
             "PATH": _SEARCH_PATH,
             "HOME": str(self.directory),
@@ -89,7 +103,7 @@ class GitSandbox:
             "GIT_CONFIG_NOSYSTEM": "1",
             "GIT_CONFIG_GLOBAL": str(self.directory / _CONFIG_NAME),
             "GIT_ATTR_NOSYSTEM": "1",
-            "GIT_ALLOW_PROTOCOL": transport or "none",
+            "GIT_ALLOW_PROTOCOL": "none",
             "GIT_PROTOCOL_FROM_USER": "0",
             "GIT_TERMINAL_PROMPT": "0",
             "GIT_ASKPASS": "",
@@ -98,6 +112,7 @@ class GitSandbox:
             "GIT_NO_LAZY_FETCH": "1",
             "GIT_OPTIONAL_LOCKS": "0",
             "GIT_CEILING_DIRECTORIES": str(self.directory.parent),
+            **variables,
         }
         return await run_child(argv, env=env, cwd=self.directory, limits=limits, stdin=stdin)
 
@@ -109,6 +124,7 @@ async def open_sandbox(directory: Path, *, configuration: Sequence[tuple[str, st
     (directory / _CONFIG_NAME).write_text("".join(lines), encoding="utf-8")
     sandbox = GitSandbox(git, directory)
     _make_repository(sandbox.git_dir)
+    _make_repository(directory / _READING)
     return sandbox
 
 

@@ -24,7 +24,7 @@ async def skill_folders_in(snapshot: Snapshot, folders: Collection[str]) -> froz
     there: set[str] = set()
     for start in range(0, len(paths), _AT_ONCE):
         some = paths[start : start + _AT_ONCE]
-        result = await snapshot.sandbox.run(
+        result = await snapshot.sandbox.read(
             "--literal-pathspecs",
             "ls-tree",
             "--name-only",

@@ -78,7 +78,7 @@ async def list_wanted(
     )
     if not _can_be_a_folder(wanted.folder):
         return (), ()
-    result = await sandbox.run(
+    result = await sandbox.read(
         "ls-tree",
         "-r",
         "-z",
@@ -182,7 +182,7 @@ async def _sizes(sandbox: GitSandbox, oids: Sequence[str], limits: FetchLimits) 
     """Return the size of each object that is in the repository, by its id."""
     if not oids:
         return {}
-    result = await sandbox.run(
+    result = await sandbox.read(
         "cat-file",
         "--batch-check=%(objectname) %(objectsize)",
         stdin=_as_lines(oids),

@@ -20,7 +20,7 @@ from pytest_django.fixtures import Settings
 from submissions.source import snapshots
 from submissions.source.errors import RepositoryNotFound, RepositoryTooLarge
 from submissions.source.fetching import repository_url
-from submissions.source.git import Snapshot, fetch_snapshot
+from submissions.source.git import Snapshot, complete, fetch_snapshot
 from submissions.source.snapshots import Asked, make_room, shared_snapshot
 from submissions.source.wanted import Wanted
 from submissions.verification.packages import files_of_package, files_of_packages, read_package
@@ -262,3 +262,17 @@ async def test_where_files_cannot_be_locked_each_fetches_for_itself(
     assert "No locks available" in caplog.text
     (folder,) = (snapshots._root() / env.name).iterdir()
     assert [path.name for path in folder.iterdir()] == ["in-use"]
+
+
+async def test_who_reads_while_another_fetches_sees_what_is_missing_and_asks_no_host(
+    env: WorkerEnv, source: Path, tmp_path: Path
+) -> None:
+    """A fetch with a filter tells git, as long as it lasts, of a host to ask for missing objects."""
+    await name_of(env, asked(env, source, "one"), tmp_path / "1")
+    (folder,) = (snapshots._root() / env.name).iterdir()
+    snapshot = await snapshots._opened(folder)
+    assert snapshot is not None
+    git(snapshot.git_dir, "config", "extensions.partialClone", f"file://{source}")
+    git(snapshot.git_dir, "config", f"remote.file://{source}.promisor", "true")
+    assert await complete(snapshot, files_of_package("two"), may_fetch=False) is None
+    assert await complete(snapshot, files_of_package("one"), may_fetch=False) is not None
