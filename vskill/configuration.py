@@ -157,8 +157,8 @@ VARIABLES: Final[tuple[Variable, ...]] = (
         Variable(
             "VSKILL_FETCH_PROCESSES",
             integer(minimum=1),
-            4,
-            "fetches of a process that run at once, from one host at most all but one; the others wait",
+            6,
+            "fetches of a process that run at once, from one host at most half of them; the others wait",
         ),
         Variable("VSKILL_SCAN_PROCESSES", integer(minimum=1), 2, "scans of a consumer that run at once", matters=True),
     ),

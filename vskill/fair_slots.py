@@ -66,14 +66,17 @@ class _Ring:
 class FairSlots:
     """``places`` slots; see the module for who gets one."""
 
-    def __init__(self, places: int, most: Sequence[int] = ()) -> None:
+    def __init__(self, places: int, most: Sequence[int] = (), *, spares: int | None = None) -> None:
         """Give out ``places`` slots at once.
 
         ``most`` are how many of them one name may hold at most, for each level of the path; without a number there is
-        no such limit. A name that holds its most waits even while a slot is free, so that another finds one.
+        no such limit. ``spares`` is a level at which a name gets another slot only while it holds fewer than are free:
+        of six, the first name that asks has up to three, a second up to two, and the last is for a third. A name that
+        may hold no more waits even while a slot is free, so that another finds one.
         """
         self._free = places
         self._most: Final = tuple(most)
+        self._spares: Final = spares
         self._held: Counter[Path] = Counter()
         self._waiting: Final = _Ring()
 
@@ -112,6 +115,8 @@ class FairSlots:
 
     def _may_hold_more(self, name: Path) -> bool:
         level = len(name) - 1
+        if level == self._spares and self._held[name] >= self._free:
+            return False
         return level >= len(self._most) or self._held[name] < self._most[level]
 
     def _take(self, path: Path) -> None:

@@ -10,9 +10,10 @@ from __future__ import annotations
 import asyncio
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import chain
 from typing import Any
 
 from vskill.errors import VskillError
@@ -29,7 +30,7 @@ class Message:
     """One message as it was received.
 
     ``token`` is the lease under which it was received. ``errors`` counts attempts that ended with an error,
-    ``crashes`` those whose lease ended without a settlement.
+    ``crashes`` those whose lease ended without a settlement. ``publisher`` is on whose behalf it was sent.
     """
 
     id: int
@@ -40,6 +41,7 @@ class Message:
     token: str
     errors: int
     crashes: int
+    publisher: str = ""
 
     def decoded(self) -> dict[str, Any]:
         """Return the body as an object; raise ``InvalidMessage`` for anything else."""
@@ -68,11 +70,18 @@ class MessageBatch:
         return bool(self.messages or self.parked)
 
     def split(self, size: int) -> Iterator[MessageBatch]:
-        """Yield batches of at most ``size`` messages, those that were parked in one of their own."""
+        """Yield batches of at most ``size`` messages, those that were parked in one of their own.
+
+        Messages of one publisher go together, so that one whose work is slow holds up as few batches as it can.
+        """
         if self.parked:
             yield MessageBatch(self.environment, parked=self.parked)
-        for start in range(0, len(self.messages), size):
-            yield MessageBatch(self.environment, self.messages[start : start + size])
+        of_publisher: dict[str, list[Message]] = {}
+        for message in self.messages:
+            of_publisher.setdefault(message.publisher, []).append(message)
+        messages = tuple(chain.from_iterable(of_publisher.values()))
+        for start in range(0, len(messages), size):
+            yield MessageBatch(self.environment, messages[start : start + size])
 
 
 @dataclass(frozen=True)
@@ -128,6 +137,7 @@ class Queue(ABC):
         full_batch: int = 1,
         fill_wait: timedelta = timedelta(),
         isolated: bool = False,
+        without: Collection[str] = (),
     ) -> MessageBatch:
         """Lease up to ``limit`` messages of one environment to ``worker``, the name of a process.
 
@@ -135,7 +145,9 @@ class Queue(ABC):
         messages say. The order within one is by priority, then by age; waiting raises a message as priority does, so
         that none starves. A paused environment gives nothing. Fewer than ``full_batch``
         messages are left alone until the oldest has waited for ``fill_wait``. A message that one more crash would park
-        is given out only when ``isolated`` is asked for, and then nothing else is.
+        is given out only when ``isolated`` is asked for, and then nothing else is. Messages of the publishers
+        ``without``, and of those below them (``host/owner`` is below ``host``), are left alone; a backend may look for
+        others among those alone that come next.
         """
 
     async def has_isolated(self, environment: str) -> bool:

@@ -16,6 +16,7 @@ from django.conf import settings
 
 from submissions.queue.base import Message, MessageBatch
 from submissions.queue.database import crash_limit_reason, get_queue
+from submissions.queue.in_flight import BatchesInFlight, Share
 from submissions.queue.isolation import IsolatedMessages, RunIsolated
 from submissions.queue.leases import LeaseKeeper, renewed
 from submissions.queue.machine_watch import MachineWatch
@@ -125,12 +126,14 @@ class Consumer:
         ``options`` say how; ``machine`` says whether this machine can work.
         """
         self._environments = list(environments)
-        self._handlers = handlers
         self._options = options
-        # The batches in flight, each with the name of its environment.
-        self._batches: dict[asyncio.Task[None], str] = {}
         self._isolated = IsolatedMessages(options.worker, only=options.isolated_only, run_isolated=options.run_isolated)
         self._arrived = asyncio.Event()
+        # Where nobody can come later, nothing is kept for them.
+        brief = options.once or options.isolated_only
+        # A partial batch may have been left to fill because another ran; when that ends, it is taken at once.
+        self._batches = BatchesInFlight(options.max_concurrency, keeps=not brief, changed=self._arrived.set)
+        self._handlers = self._batches.counted(handlers)
         self._machine = machine or MachineWatch()
         self._failed_receives: Counter[str] = Counter()
         self.report = BatchReport()
@@ -161,21 +164,21 @@ class Consumer:
             if self._options.once:
                 return
             if not took:
-                if self._options.isolated_only and not self._batches:
+                if self._options.isolated_only and not self._batches.tasks:
                     return
-                if self._options.drain and not self._batches and not await self._work_left():
+                if self._options.drain and not self._batches.tasks and not await self._work_left():
                     return
                 await self._wait(stop)
 
     async def _wait(self, stop: asyncio.Event) -> None:
         """Wait for a free slot, a new message, the next poll or the order to stop, whichever comes first."""
         signs = [asyncio.create_task(stop.wait())]
-        full = len(self._batches) >= self._options.max_concurrency
+        full = self._batches.free <= 0
         if not full:
             signs.append(asyncio.create_task(self._arrived.wait()))
         try:
             await asyncio.wait(
-                {*signs, *self._batches},
+                {*signs, *self._batches.tasks},
                 timeout=None if full else settings.QUEUE_POLL_INTERVAL,
                 return_when=asyncio.FIRST_COMPLETED,
             )
@@ -183,30 +186,22 @@ class Consumer:
             for sign in signs:
                 sign.cancel()
 
-    def _may_take(self, env: WorkerEnv, free: int) -> int:
-        """Return how many of ``free`` slots an environment may take: each other one without a batch keeps one of them.
-
-        Slow work of one environment would otherwise fill them all, and another's would wait until it ends. One slot is
-        for whoever comes first where there are fewer slots than environments.
-        """
-        busy = set(self._batches.values())
-        kept = sum(other.name not in busy for other in self._environments if other.name != env.name)
-        return max(free - kept, 0 if env.name in busy else min(free, 1))
-
     async def _take_what_fits(self, keeper: LeaseKeeper) -> bool:
         """Fill the free slots, shared evenly among the environments that have work; return whether there was any."""
         if not await self._machine.can_work():
             return False
-        free = self._options.max_concurrency - len(self._batches)
+        free = self._batches.free
+        names = [env.name for env in self._environments]
         # Waiting for a fuller batch costs nothing while other work is in flight.
-        wait = timedelta(seconds=settings.QUEUE_MAX_BATCH_WAIT if self._batches else 0)
+        wait = timedelta(seconds=settings.QUEUE_MAX_BATCH_WAIT if self._batches.tasks else 0)
         took = False
         hungry = list(self._environments)
         while hungry and free > 0:
             served, hungry = hungry, []
             for position, env in enumerate(served):
-                slots = min(-(-free // (len(served) - position)), self._may_take(env, free))
-                if slots and (taken := await self._take(env, slots, wait, keeper)):
+                share = self._batches.share(env.name, names)
+                slots = min(-(-free // (len(served) - position)), share.batches)
+                if slots and (taken := await self._take(env, Share(slots, share.without), wait, keeper)):
                     took = True
                     free -= taken
                     # Served environments go last the next time, so that a single slot is not always the same one's.
@@ -216,8 +211,8 @@ class Consumer:
                         hungry.append(env)
         return took
 
-    async def _take(self, env: WorkerEnv, slots: int, wait: timedelta, keeper: LeaseKeeper) -> int:
-        """Start at most ``slots`` batches of one environment and return how many."""
+    async def _take(self, env: WorkerEnv, share: Share, wait: timedelta, keeper: LeaseKeeper) -> int:
+        """Start the batches of one environment that ``share`` allows, and return how many."""
         try:
             asked_at = monotonic()
             batch = await self._isolated.receive(env)
@@ -225,10 +220,12 @@ class Consumer:
                 asked_at = monotonic()
                 batch = await get_queue(env).receive(
                     env.name,
-                    self._options.max_batch_size * slots,
+                    self._options.max_batch_size * share.batches,
                     worker=self._options.worker,
                     full_batch=self._options.max_batch_size,
-                    fill_wait=wait,
+                    # What is kept for newcomers is not kept from them until there are enough to fill it.
+                    fill_wait=timedelta() if share.without else wait,
+                    without=share.without,
                 )
         except Exception as error:  # noqa: BLE001 - a database that is away must not end the consumer; the next poll asks again
             logger.error("no work could be taken from %s, asking again: %r", env.name, error)
@@ -242,16 +239,10 @@ class Consumer:
         parts = list(batch.split(self._options.max_batch_size))
         for part in parts:
             task = asyncio.create_task(self._run_batch(part, env, keeper, asked_at))
-            self._batches[task] = env.name
-            task.add_done_callback(self._ended)
+            self._batches.begin(task, part)
             if isolated:
                 self._isolated.handled_by(task)
         return len(parts)
-
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        self._batches.pop(task, None)
-        # Because it ran, a partial batch may have been left to fill; now that one is taken at once.
-        self._arrived.set()
 
     async def _run_batch(self, batch: MessageBatch, env: WorkerEnv, keeper: LeaseKeeper, asked_at: float) -> None:
         try:
@@ -277,7 +268,7 @@ class Consumer:
         """Let the batches in flight end; after the order to stop, end within the grace and release the rest."""
         stopping = asyncio.create_task(stop.wait())
         try:
-            while (work := self._batches.keys() | self._isolated.running) and not stop.is_set():
+            while (work := self._batches.tasks | self._isolated.running) and not stop.is_set():
                 await asyncio.wait({stopping, *work}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             stopping.cancel()
@@ -285,9 +276,9 @@ class Consumer:
         await asyncio.gather(self._isolated.end(), self._end_batches())
 
     async def _end_batches(self) -> None:
-        if not self._batches:
+        if not (tasks := self._batches.tasks):
             return
-        _done, late = await asyncio.wait(self._batches, timeout=settings.QUEUE_SHUTDOWN_GRACE)
+        _done, late = await asyncio.wait(tasks, timeout=settings.QUEUE_SHUTDOWN_GRACE)
         for task in late:
             task.cancel()
         if late:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from datetime import timedelta
 from functools import cache, cached_property
 from time import monotonic
@@ -21,6 +21,7 @@ from django.db.models.functions import Now
 
 from submissions.models import QueueMessage
 from submissions.queue.base import Message, MessageBatch, Queue, QueueStatus
+from submissions.queue.newcomers import as_parameter
 from submissions.queue.notifications import watch
 from submissions.queue.statements import AGING, QueueStatements, queue_statements
 from vskill.environments import WorkerEnv
@@ -116,10 +117,11 @@ class DatabaseQueue(Queue):
         full_batch: int = 1,
         fill_wait: timedelta = timedelta(),
         isolated: bool = False,
+        without: Collection[str] = (),
     ) -> MessageBatch:
         """Lease up to ``limit`` messages of ``environment`` to ``worker``.
 
-        ``full_batch``, ``fill_wait`` and ``isolated`` are those of ``Queue.receive``.
+        ``full_batch``, ``fill_wait``, ``isolated`` and ``without`` are those of ``Queue.receive``.
         """
         claim = {
             "environment": environment,
@@ -132,6 +134,8 @@ class DatabaseQueue(Queue):
             "oldest": -fill_wait.total_seconds(),
             "reason": crash_limit_reason(),
         }
+        if without and not isolated:
+            claim["without"] = as_parameter(without)
         return await writers.run(self._receive, claim, isolated)
 
     def _receive(self, claim: Mapping[str, Any], isolated: bool) -> MessageBatch:
@@ -141,13 +145,14 @@ class DatabaseQueue(Queue):
             self._give_turns(environment)
         rows = self._claim(claim, isolated)
         missing = limit - len(rows)
-        if missing and not isolated and not looks and self._give_turns(environment):
+        # With publishers left out nearly every claim finds less: no sign that others are missing a turn.
+        if missing and not isolated and not looks and "without" not in claim and self._give_turns(environment):
             fuller = max(1, claim["full_batch"] - len(rows))
             rows += self._claim({**claim, "limit": missing, "full_batch": fuller}, isolated)
         rows.sort(key=lambda row: (row[7] or 0.0, row[8], row[0]))
         messages = [
-            Message(pk, environment, kind, subject, body, token, errors, crashes)
-            for pk, kind, subject, body, errors, crashes, token, _turn, _due_at in rows
+            Message(pk, environment, kind, subject, body, token, errors, crashes, publisher)
+            for pk, kind, subject, body, errors, crashes, token, _turn, _due_at, publisher in rows
         ]
         return MessageBatch(
             environment,
@@ -158,11 +163,13 @@ class DatabaseQueue(Queue):
     def _claim(self, claim: Mapping[str, Any], isolated: bool) -> list[tuple[Any, ...]]:
         # An empty poll stays a read: a claim would take SQLite's only write lock for nothing. A poll for isolated
         # messages is nearly always empty.
-        if (isolated or self._sql.vendor == "sqlite") and not self._any_claimable(claim["environment"], isolated):
-            return []
+        if isolated or self._sql.vendor == "sqlite":
+            any_claimable = self._sql.any_claimable(isolated=isolated, leaves_out="without" in claim)
+            if not self._execute(any_claimable, claim):
+                return []
         # Unless the first crash parks already, only isolated messages can be parked by a claim.
         parks = isolated or claim["max_crashes"] <= 1
-        return self._execute(self._sql.claim(isolated=isolated, parks=parks), claim)
+        return self._execute(self._sql.claim(isolated=isolated, parks=parks, leaves_out="without" in claim), claim)
 
     def _give_turns(self, environment: str) -> bool:
         """Give turns to messages whose delay has ended, and return whether there were any.
@@ -176,13 +183,10 @@ class DatabaseQueue(Queue):
             self._take_turns(environment)
             return bool(self._execute(self._sql.give_turns, {"environment": environment, "limit": _TURNS_AT_ONCE}))
 
-    def _any_claimable(self, environment: str, isolated: bool) -> bool:
-        parameters = {"environment": environment, "max_crashes": settings.QUEUE_MAX_CRASHES}
-        return bool(self._execute(self._sql.any_claimable(isolated=isolated), parameters))
-
     async def has_isolated(self, environment: str) -> bool:
         """Return whether a message that one more crash would park can be received."""
-        return await readers.run(self._any_claimable, environment, True)
+        parameters = {"environment": environment, "max_crashes": settings.QUEUE_MAX_CRASHES}
+        return bool(await readers.run(self._execute, self._sql.any_claimable(isolated=True), parameters))
 
     def acknowledge(self, message: Message) -> Awaitable[bool]:
         """Delete a message that is done, in one statement with others that are done at the same time."""

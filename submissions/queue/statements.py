@@ -12,6 +12,7 @@ from functools import cache, cached_property
 from typing import Final
 
 from submissions.models import QueueMessage
+from submissions.queue.newcomers import candidates
 from submissions.queue.pause import PAUSE_KEY
 from submissions.queue.turns import front_turn, turn_of
 from vskill.kv.models import KVEntry
@@ -125,9 +126,14 @@ class QueueStatements:
             f"AND (leased_until IS NULL OR leased_until <= {self.now}) AND NOT EXISTS ({paused})"
         )
 
-    def any_claimable(self, *, isolated: bool) -> str:
-        """Select one row where ``claim`` would find a message, else none; parameters: environment, max_crashes."""
-        return f"SELECT 1 FROM {self.table} WHERE {self._claimable} AND {_offered(isolated)} LIMIT 1"  # noqa: S608 - as above
+    def any_claimable(self, *, isolated: bool, leaves_out: bool = False) -> str:
+        """Select a row where ``claim`` would find a message; parameters: environment, max_crashes, without."""
+        given, found = self._candidates(isolated, leaves_out)
+        return f"WITH {given}one AS (SELECT 1 {found} LIMIT 1) SELECT 1 FROM one"  # noqa: S608 - as above
+
+    def _candidates(self, isolated: bool, leaves_out: bool) -> tuple[str, str]:
+        waits = f"{self._claimable} AND {_offered(isolated)}"
+        return candidates(self.vendor, self.table, waits, leaves_out=leaves_out)
 
     @cached_property
     def any_without_turn(self) -> str:
@@ -162,17 +168,17 @@ class QueueStatements:
             f"WHERE {self.table}.id = placed.id AND {self.table}.turn IS NULL RETURNING {self.table}.id"
         )
 
-    def claim(self, *, isolated: bool, parks: bool) -> str:
+    def claim(self, *, isolated: bool, parks: bool, leaves_out: bool = False) -> str:
         """Lease the next messages and return them.
 
         ``isolated`` claims only messages that one more crash would park; otherwise only the others are claimed.
         ``parks`` turns a message whose worker has crashed ``max_crashes`` times into a dead letter and returns it with
         an empty token. A statement that parks names more columns, and a column that is named costs SQLite every index
-        over it, whether or not its value changes.
+        over it, whether or not its value changes. ``leaves_out`` leaves the publishers ``without`` out.
 
         Parameters: environment, max_crashes, limit, token, lease, worker, full_batch (fewer messages are claimed only
-        when the oldest has waited), oldest (how far from now the oldest has to be, so a negative number); with
-        ``parks`` also reason.
+        when the oldest has waited), oldest (how far from now the oldest has to be, so a negative number), reason (with
+        ``parks``), without (with ``leaves_out``; see ``submissions.queue.newcomers``).
         """
         lock = " FOR UPDATE SKIP LOCKED" if self.vendor == "postgresql" else ""
         worn_out = "leased_until IS NOT NULL AND crashes + 1 >= %(max_crashes)s"
@@ -184,18 +190,17 @@ class QueueStatements:
         def unless_parked(value: str, parked: str) -> str:
             return f"CASE WHEN {worn_out} THEN {parked} ELSE {value} END" if parks else value
 
+        given, found = self._candidates(isolated, leaves_out)
         return (
-            f"WITH next AS MATERIALIZED (SELECT id, available_at FROM {self.table} WHERE {self._claimable} "  # noqa: S608 - as above
-            f"AND {_offered(isolated)} "
+            f"WITH {given}next AS MATERIALIZED (SELECT id, available_at {found} "  # noqa: S608 - as above
             f"ORDER BY {'due_at, id' if isolated else 'turn, due_at, id'} LIMIT %(limit)s{lock}) "
             f"UPDATE {self.table} SET crashes = {_CRASHES}, "
-            f"{parking if parks else ''}"
-            f"lease_token = {unless_parked('%(token)s', repr(''))}, "
+            f"{parking if parks else ''}lease_token = {unless_parked('%(token)s', repr(''))}, "
             f"leased_until = {unless_parked(self.after('%(lease)s'), 'NULL')}, "
             f"leased_by = %(worker)s "
             "WHERE id IN (SELECT id FROM next) AND ((SELECT COUNT(*) FROM next) >= %(full_batch)s "
             f"OR (SELECT MIN(available_at) FROM next) <= {self.after('%(oldest)s')}) "
-            "RETURNING id, kind, subject, body, errors, crashes, lease_token, turn, due_at"
+            "RETURNING id, kind, subject, body, errors, crashes, lease_token, turn, due_at, publisher"
         )
 
     @cached_property

@@ -82,16 +82,15 @@ def remove_abandoned_scratch(older_than: float = ABANDONED_AFTER) -> int:
 def fetch_slots() -> FairSlots:
     """Return the ``FETCH_PROCESSES`` slots for fetches of the running event loop.
 
-    One host holds at most all but one of them, and so does one of several environments: a slow host slows its own, and
-    another finds a slot at once.
+    A slow host slows its own: one host holds at most half of them, a second one a part of what is left, and so on, so
+    that another finds a slot at once. One of several environments holds at most all but one.
     """
     loop = asyncio.get_running_loop()
     slots = _slots_of_loop.get(loop)
     if slots is None:
         places = settings.FETCH_PROCESSES
-        all_but_one = max(1, places - 1)
-        of_environment = all_but_one if len(all_environments()) > 1 else places
-        slots = _slots_of_loop[loop] = FairSlots(places, most=(of_environment, all_but_one))
+        of_environment = max(1, places - 1) if len(all_environments()) > 1 else places
+        slots = _slots_of_loop[loop] = FairSlots(places, most=(of_environment,), spares=1)
     return slots
 
 

@@ -88,6 +88,34 @@ async def test_a_host_holds_no_more_than_its_most_and_another_finds_a_slot_at_on
     await line.close()
 
 
+@pytest.mark.parametrize(
+    ("places", "shares"), [(1, [1]), (2, [1, 1]), (3, [2, 1]), (4, [2, 1, 1]), (6, [3, 2, 1]), (8, [4, 2, 1, 1])]
+)
+async def test_a_slow_host_has_half_of_the_slots_and_each_further_one_part_of_the_rest(
+    places: int, shares: list[int]
+) -> None:
+    line = Line(FairSlots(places, spares=1))
+    for number in range(len(shares)):
+        await line.ask(*[f"a/slow{number} {one}" for one in range(12)])
+    assert Counter(name.partition(" ")[0] for name in line.began) == {
+        f"a/slow{number}": share for number, share in enumerate(shares)
+    }
+    await line.close()
+
+
+async def test_what_a_host_gives_back_goes_to_those_who_hold_less_before_it_holds_more_than_half_again() -> None:
+    line = Line(FairSlots(6, spares=1))
+    await line.ask(*[f"a/slow {number}" for number in range(12)])
+    await line.ask("a/late 0", "a/late 1", "a/late 2")
+    assert line.began[3:] == ["a/late 0", "a/late 1"]
+    await line.end("a/late 0")
+    # Two are free: the slow one holds more than that, and the late one fewer.
+    assert line.began[5:] == ["a/late 2"]
+    await line.end("a/late 1", "a/late 2", "a/slow 0")
+    assert line.began[6:] == ["a/slow 3"]
+    await line.close()
+
+
 async def test_twelve_slow_repositories_of_an_environment_leave_another_to_its_own_work() -> None:
     line = Line(FairSlots(4, most=(3, 3)))
     await line.ask(*[f"slow/host{number} 1" for number in range(12)])
@@ -144,18 +172,19 @@ PATHS = ("a/x", "a/y", "b/x")
 @given(
     places=st.integers(1, 3),
     most=st.sampled_from([(), (1,), (2, 1), (3, 2)]),
+    spares=st.sampled_from([None, 0, 1]),
     steps=st.lists(
         st.tuples(st.sampled_from(["ask", "end", "cancel", "turn"]), st.integers(0, 20), st.booleans()), max_size=40
     ),
 )
 def test_whatever_happens_no_slot_is_lost_or_given_twice_and_none_idles_that_somebody_may_have(
-    places: int, most: tuple[int, ...], steps: list[tuple[str, int, bool]]
+    places: int, most: tuple[int, ...], spares: int | None, steps: list[tuple[str, int, bool]]
 ) -> None:
-    asyncio.run(_any_interleaving(places, most, steps))
+    asyncio.run(_any_interleaving(FairSlots(places, most, spares=spares), steps))
 
 
-async def _any_interleaving(places: int, most: tuple[int, ...], steps: list[tuple[str, int, bool]]) -> None:
-    slots = FairSlots(places, most)
+async def _any_interleaving(slots: FairSlots, steps: list[tuple[str, int, bool]]) -> None:
+    places, most, spares = slots.free, slots._most, slots._spares
     line = Line(slots)
     for number, (step, which, settle) in enumerate(steps):
         alive = [name for name, work in line.works.items() if not work.done()]
@@ -173,7 +202,7 @@ async def _any_interleaving(places: int, most: tuple[int, ...], steps: list[tupl
                 line.works[name].cancel()
         if settle:
             await line.settle()
-            _check(line, places, most)
+            _check(line, places, most, spares)
     for work in line.works.values():
         work.cancel()
     await asyncio.gather(*line.works.values(), return_exceptions=True)
@@ -182,7 +211,7 @@ async def _any_interleaving(places: int, most: tuple[int, ...], steps: list[tupl
     assert not slots._waiting
 
 
-def _check(line: Line, places: int, most: tuple[int, ...]) -> None:
+def _check(line: Line, places: int, most: tuple[int, ...], spares: int | None) -> None:
     alive = [name for name, work in line.works.items() if not work.done()]
     working = [name for name in alive if name in line.began]
     waiting = [name for name in alive if name not in line.began]
@@ -193,6 +222,8 @@ def _check(line: Line, places: int, most: tuple[int, ...]) -> None:
         held.update(path[: end + 1] for end in range(len(path)))
 
     def full(prefix: tuple[str, ...]) -> bool:
+        if len(prefix) - 1 == spares and held[prefix] >= line.slots.free:
+            return True
         return len(prefix) <= len(most) and held[prefix] >= most[len(prefix) - 1]
 
     assert all(count <= most[len(prefix) - 1] for prefix, count in held.items() if len(prefix) <= len(most))

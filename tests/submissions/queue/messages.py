@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import timedelta
 
+from django.db import transaction
 from django.db.models import F
 
 from submissions.models import QueueMessage
@@ -20,9 +22,17 @@ def send(env: WorkerEnv, *subjects: str, **how: object) -> None:
         assert get_queue(env).send(env.name, KIND, subject, **how)  # type: ignore[arg-type]  # passed on as they are
 
 
-async def receive(env: WorkerEnv, limit: int = 100, *, isolated: bool = False) -> MessageBatch:
+def send_of(env: WorkerEnv, publisher: str, count: int = 1, *, begin: int = 0, **how: object) -> None:
+    """Send ``count`` messages of a publisher; their subjects are its name and a number, from ``begin``."""
+    with transaction.atomic(using=env.database):
+        send(env, *[f"{publisher} {number}" for number in range(begin, begin + count)], publisher=publisher, **how)
+
+
+async def receive(
+    env: WorkerEnv, limit: int = 100, *, isolated: bool = False, without: Collection[str] = ()
+) -> MessageBatch:
     """Receive without waiting for a full batch."""
-    return await get_queue(env).receive(env.name, limit, worker="test", isolated=isolated)
+    return await get_queue(env).receive(env.name, limit, worker="test", isolated=isolated, without=without)
 
 
 async def received(env: WorkerEnv, limit: int = 100) -> list[str]:
