@@ -179,7 +179,7 @@ class Consumer:
         try:
             await asyncio.wait(
                 {*signs, *self._batches.tasks},
-                timeout=None if full else settings.QUEUE_POLL_INTERVAL,
+                timeout=None if full else min(settings.QUEUE_POLL_INTERVAL, self._batches.seconds_until_look),
                 return_when=asyncio.FIRST_COMPLETED,
             )
         finally:
@@ -236,6 +236,8 @@ class Consumer:
             return 0
         self._failed_receives.pop(env.name, None)
         self.receive_errors.pop(env.name, None)
+        if not batch:
+            self._batches.found_nobody(env.name, share)
         parts = list(batch.split(self._options.max_batch_size))
         for part in parts:
             task = asyncio.create_task(self._run_batch(part, env, keeper, asked_at))

@@ -12,6 +12,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import inf
+from time import monotonic
 from typing import Any, Final
 
 from submissions.queue.base import Message, MessageBatch
@@ -20,6 +22,9 @@ from submissions.queue.settlement import Handler, Handlers
 _Task = asyncio.Task[Any]
 # A consumer with fewer batches keeps one of them; two would cost a publisher that is alone too much of its speed.
 _KEEPS_TWO_FROM: Final = 8
+# A look for newcomers that found nobody is repeated no sooner. With quick work there would be one for every batch, for
+# nothing: the batches that are for anybody become free all the time.
+LOOK_SECONDS: Final = 0.05
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,9 @@ class BatchesInFlight:
         self._kept: Final = (2 if places >= _KEEPS_TWO_FROM else min(1, places - 1)) if keeps else 0
         self._changed: Final = changed
         self._batches: dict[_Task, _InFlight] = {}
+        # By environment: who was left out when nobody was found, and until when that counts; and the looks put off.
+        self._nobody: dict[str, tuple[frozenset[str], float]] = {}
+        self._put_off: dict[str, float] = {}
 
     @property
     def tasks(self) -> set[_Task]:
@@ -99,13 +107,28 @@ class BatchesInFlight:
         Each other one without a batch keeps a free one. One is for whoever comes first where there are fewer batches
         than environments. Of those that are left, the last are for publishers without anything in work here.
         """
+        self._put_off.pop(environment, None)
         busy = {batch.environment for batch in self._batches.values()}
         kept = sum(other not in busy for other in environments if other != environment)
         free = max(self.free - kept, 0 if environment in busy else min(self.free, 1))
         if free > self._kept:
             return Share(free - self._kept)
-        publishers = self._publishers(environment)
+        without = frozenset(self._publishers(environment))
         if free == 1 < self._kept:
-            return Share(1, frozenset(publisher.partition("/")[0] for publisher in publishers))
+            without = frozenset(publisher.partition("/")[0] for publisher in without)
+        nobody, until = self._nobody.get(environment, (without, 0.0))
+        if free and nobody <= without and monotonic() < until:
+            self._put_off[environment] = until
+            return Share(0, without)
         # One at a time: whoever takes it has something in work then.
-        return Share(min(free, 1), frozenset(publishers))
+        return Share(min(free, 1), without)
+
+    def found_nobody(self, environment: str, share: Share) -> None:
+        """Put off the next look for newcomers, unless it leaves out fewer than this ``share``, which found nobody."""
+        if share.without:
+            self._nobody[environment] = (share.without, monotonic() + LOOK_SECONDS)
+
+    @property
+    def seconds_until_look(self) -> float:
+        """Return when a look for newcomers that was put off is due, infinity where none was."""
+        return max(0.0, min(self._put_off.values(), default=inf) - monotonic())

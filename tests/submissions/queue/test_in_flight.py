@@ -6,11 +6,14 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
+from math import inf
+from time import monotonic
 
 import pytest
 from asgiref.sync import sync_to_async
 from pytest_django import Settings
 
+from submissions.queue import in_flight
 from submissions.queue.base import Message, MessageBatch
 from submissions.queue.consumer import Consumer
 from submissions.queue.database import get_queue
@@ -161,6 +164,7 @@ class TestSlowHosts:
             looks += 1
             return await take(self, *arguments)  # type: ignore[arg-type]  # passed on as they are
 
+        monkeypatch.setattr(in_flight, "LOOK_SECONDS", 0.0)
         # Nobody is told of new messages either.
         monkeypatch.setattr("submissions.queue.consumer.watching", lambda *_: nullcontext())
         monkeypatch.setattr(Consumer, "_take_what_fits", counted)
@@ -287,6 +291,35 @@ class TestShares:
         await flight.run(3, "h/b")
         assert flight.share().without == {"h/a"}
         assert [*told, flight.changes] == [0, 1], "told only when its last one has ended"
+
+    async def test_a_look_that_found_nobody_is_put_off_unless_fewer_are_left_out(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(in_flight, "LOOK_SECONDS", 3600.0)
+        flight = Flight(2)
+        flight.begin("h/a", "h/b", "h/b")
+        looked = flight.share()
+        assert flight.batches.seconds_until_look == inf
+        flight.batches.found_nobody("public", looked)
+        assert flight.share() == Share(0, frozenset({"h/a", "h/b"}))
+        assert 3000 < flight.batches.seconds_until_look <= 3600
+        await flight.run(2, "h/b")
+        await flight.run(3, "h/b")
+        assert flight.share() == Share(1, frozenset({"h/a"}))
+        assert flight.batches.seconds_until_look == inf
+
+    async def test_a_look_that_was_put_off_is_made_when_its_time_has_come(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        flight = Flight(2)
+        flight.begin("h/a")
+        flight.batches.found_nobody("public", flight.share())
+        assert flight.share().batches == 0
+        now = monotonic() + in_flight.LOOK_SECONDS
+        monkeypatch.setattr(in_flight, "monotonic", lambda: now)
+        assert flight.batches.seconds_until_look == 0.0
+        assert flight.share() == Share(1, frozenset({"h/a"}))
+        assert flight.batches.seconds_until_look == inf
 
     async def test_the_end_of_a_batch_is_told_and_frees_its_place_whatever_became_of_its_messages(self) -> None:
         flight = Flight(2)
