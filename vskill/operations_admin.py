@@ -15,6 +15,7 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 
 from vskill.errors import VskillError
+from vskill.hidden_characters import reveal_hidden
 from vskill.read_only_admin import ReadOnlyAdmin, row_numbers
 
 MOST_ROWS: Final = 1000
@@ -112,7 +113,7 @@ class OperationsAdmin(ReadOnlyAdmin):
         posted = request.POST.get("ids", "")
         numbers = row_numbers(posted or request.GET.get("ids", ""))[:MOST_ROWS]
         targets = self.targets_of(request, operation, self.get_queryset(request).filter(pk__in=numbers))
-        reason = request.POST.get("reason", "").replace("\0", "").strip()
+        reason = reveal_hidden(request.POST.get("reason", "").replace("\0", "").strip())
         if request.method == "POST" and reason:
             self._run(request, operation, targets, reason)
             return HttpResponseRedirect(reverse(f"admin:{self._url_name('changelist')}"))

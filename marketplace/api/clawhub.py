@@ -121,6 +121,8 @@ def detail(call: ApiCall) -> HttpResponse:
         )
     latest = find_version_sync(call.env, skill) if skill.latest_version else None
     shape = skill_shape(skill, latest)
+    if latest is None:
+        shape["summary"] = f"{nothing_offered(call.env, skill)} {shape['summary']}"
     body: dict[str, Any] = {
         "skill": {**shape, **content_fields(latest)} if latest is not None else shape,
         "latestVersion": version_shape(latest) if latest is not None else None,

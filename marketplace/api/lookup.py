@@ -8,7 +8,7 @@ from marketplace.api.http import ApiCall, ApiError, parameter
 from marketplace.catalog import find_skill_sync, find_version_sync, is_visible
 from marketplace.models import ArchiveBlob, SkillEntry, SkillVersion
 from marketplace.skills.publishers import publisher_of
-from marketplace.skills.withdrawal import nothing_offered, withheld
+from marketplace.skills.withdrawal import nothing_offered, why_withdrawn, withheld
 from vskill.environments import WorkerEnv
 
 SKILL_NOT_FOUND = "Skill not found"
@@ -47,7 +47,7 @@ def named_skill(call: ApiCall, *, hidden: bool = False) -> SkillEntry:
 def requested_version(call: ApiCall, skill: SkillEntry, version: str = "") -> SkillVersion:
     """Return the version that the caller or the query parameter ``version`` names, by default the latest.
 
-    ``latest`` is the only ``tag``. Raises ``ApiError`` 404 for another one and for a version that is not there.
+    ``latest`` is the only ``tag``. Raises ``ApiError``: 404 for another one, and as ``exact_version`` does.
     """
     version = version or parameter(call, "version")
     tag = parameter(call, "tag")
@@ -57,10 +57,14 @@ def requested_version(call: ApiCall, skill: SkillEntry, version: str = "") -> Sk
 
 
 def exact_version(env: WorkerEnv, skill: SkillEntry, version: str) -> SkillVersion:
-    """Return a fetchable version by its number, or the latest for an empty one; raise ``ApiError`` 404 for none."""
+    """Return a fetchable version by its number, or the latest for an empty one.
+
+    Raises ``ApiError``: 410 with the reason where it was withdrawn, or where every version was, and 404 for none.
+    """
     found = find_version_sync(env, skill, version) if version or skill.latest_version else None
     if found is None:
-        raise ApiError(404, "Version not found" if version else nothing_offered(env, skill))
+        reason = why_withdrawn(env, skill.identity, version) if version else nothing_offered(env, skill)
+        raise ApiError(410, reason) if reason else ApiError(404, "Version not found")
     return found
 
 

@@ -61,7 +61,7 @@ def _update(env: WorkerEnv, item: dict[str, Any]) -> dict[str, Any]:
         "installed": installed,
         "latest": skill.latest_version or None,
         "updateAvailable": newer,
-        "certTier": dialects(skill.verdict, skill.visibility).certification_tier,
+        "certTier": dialects(skill.verdict, skill.visibility).certification_tier if skill.latest_version else "",
         **told,
     }
 

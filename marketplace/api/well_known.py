@@ -16,6 +16,7 @@ from marketplace.api.lookup import SkillWithLatest, visible_skill, with_latest_v
 from marketplace.api.trust import dialects
 from marketplace.catalog import SkillFilters, list_skills
 from marketplace.judgement import verdict_of
+from marketplace.skills.withdrawal import nothing_offered
 from vskill.visitors.reads import list_reads
 
 _SCHEMA: Final = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
@@ -35,7 +36,10 @@ def skill_index(call: ApiCall) -> HttpResponse:
     """Return the index of one skill, so that clients can install it by the URL of its page."""
     names = call.path_parameters
     skill = visible_skill(call.env, names["slug"], owner=names.get("owner", ""))
-    return _index(with_latest_versions(call.env, [skill]))
+    offered = with_latest_versions(call.env, [skill])
+    if offered[0].latest is None:
+        raise ApiError(410, nothing_offered(call.env, skill))
+    return _index(offered)
 
 
 @api_view(*SAFE, reads=list_reads)
@@ -55,8 +59,6 @@ def publisher_index(call: ApiCall) -> HttpResponse:
 
 def _index(skills: list[SkillWithLatest]) -> HttpResponse:
     entries = [entry for offered in skills if (entry := _entry(offered)) is not None]
-    if skills and not entries:
-        raise ApiError(404, "This skill has no version that is offered.")
     return json_response({"$schema": _SCHEMA, "skills": entries}, max_age=60)
 
 

@@ -15,6 +15,7 @@ from marketplace.models import SkillEntry, SkillVersion
 from marketplace.pages.list_query import FACETS, ListQuery
 from marketplace.pages.wording import capability_words, published_words
 from vskill.environments import WorkerEnv
+from vskill.hidden_characters import visible
 
 PAGE_SIZE: Final = 24
 NEWEST: Final = 6
@@ -67,6 +68,7 @@ def list_context(env: WorkerEnv, query: ListQuery) -> dict[str, Any]:
     page = list_skills(env, filters, sort=query.order, limit=PAGE_SIZE, cursor=query.cursor or None, count=True)
     return {
         "query": query.q,
+        "query_shown": visible(query.q),
         "view": query.view,
         "kept": query.kept(),
         "total": page.total,
@@ -126,5 +128,5 @@ def _words(facet: str, value: str) -> tuple[str, str]:
     if facet == "verdict":
         return published_words(value).label, published_words(value).icon
     if facet == "capability":
-        return capability_words(value).label, capability_words(value).icon
-    return value, ""
+        return visible(capability_words(value).label), capability_words(value).icon
+    return visible(value), ""

@@ -21,6 +21,7 @@ from marketplace.pages.skill_source import also_at, folder_of, source_gone
 from marketplace.pages.source_links import source_href
 from marketplace.pages.text_links import TextLinks
 from marketplace.pages.wording import version_words
+from marketplace.skills.withdrawal import nothing_offered, why_withdrawn
 from vskill.environments import WorkerEnv
 from vskill.hidden_characters import visible
 
@@ -60,6 +61,14 @@ def find(env: WorkerEnv, slug: str, version: str = "") -> Found | None:
         versions = fetchable_versions(SkillVersion.objects.using(env.database).filter(namespace=env.name, skill=skill))
         found = versions.select_related("skill").order_by("-ordinal").first()
     return Found(skill, found) if found is not None else None
+
+
+def why_absent(env: WorkerEnv, slug: str, version: str = "") -> str:
+    """Return why the skill that has or had ``slug``, or its ``version``, is withheld; empty where it is not there."""
+    skill = find_skill_sync(env, slug, hidden=True)
+    if skill is None:
+        return ""
+    return why_withdrawn(env, skill.identity, version) if version else nothing_offered(env, skill)
 
 
 def head(found: Found) -> dict[str, Any]:

@@ -113,7 +113,7 @@ async def image(request: HttpRequest, slug: str, path: str) -> HttpResponse:
     def read() -> HttpResponse:
         found = skill_page.find(env, slug, version)
         if found is None:
-            raise Http404(NO_VERSION if version else NOT_PUBLISHED)
+            raise Http404(skill_page.why_absent(env, slug, version) or _absent(version))
         return image_response(env, found, path, pinned=bool(version))
 
     response = await page_reads.run(read)
@@ -140,6 +140,10 @@ async def favicon(request: HttpRequest) -> HttpResponse:
     return HttpResponsePermanentRedirect(static("vskill/favicon.svg"))
 
 
+def _absent(version: str) -> str:
+    return NO_VERSION if version else NOT_PUBLISHED
+
+
 def _version_of(request: HttpRequest) -> str:
     return request.GET.get("version", "").replace("\0", "")[:64]
 
@@ -154,7 +158,7 @@ async def _page_of_skill(
     def read() -> str | dict[str, Any]:
         found = skill_page.find(env, slug, version)
         if found is None:
-            raise Http404(NO_VERSION if version else NOT_PUBLISHED)
+            raise Http404(skill_page.why_absent(env, slug, version) or _absent(version))
         return found.skill.slug if found.skill.slug != slug else page(found)
 
     answer = await page_reads.run(read)

@@ -15,9 +15,10 @@ from typing import Final
 from django.db import transaction
 
 from marketplace.errors import MarketplaceError
-from marketplace.skills.publishers import blocked_spellings, normalised_repository, publisher_of
+from marketplace.skills.publishers import any_case, blocked_spellings, owner_identity, publisher_of
 from marketplace.skills.store import now_text, record_event
 from vskill.environments import WorkerEnv
+from vskill.hidden_characters import reveal_hidden
 from vskill.kv.codec import is_storable
 from vskill.kv.models import KVEntry
 from vskill.kv.namespace import KVNamespace
@@ -61,7 +62,10 @@ class Block:
 
 def block_key(kind: BlockKind, value: str) -> str:
     """Return the key ``blocked:{kind}:{value}``, with a hash for a long value; raise ``InvalidBlock`` for a bad one."""
-    value = _normalised(kind, value)
+    return _key(kind, _normalised(kind, value))
+
+
+def _key(kind: BlockKind, value: str) -> str:
     if len(value) > _MAX_VALUE_IN_KEY:
         value = f"sha256-{hashlib.sha256(value.encode()).hexdigest()}"
     return f"{PREFIX}{kind}:{value}"
@@ -70,15 +74,14 @@ def block_key(kind: BlockKind, value: str) -> str:
 def _normalised(kind: BlockKind, value: str) -> str:
     value = value.strip()
     if kind is BlockKind.REPO:
-        if not re.fullmatch(r"(https?|file)://\S+", value) or not is_storable(value):
+        if not re.fullmatch(r"(https?|file)://[^\s?#]+", value) or not is_storable(value):
             raise InvalidBlock(f"{value!a} is not a repository's address, such as https://github.com/owner/repository.")
         try:
-            return normalised_repository(value)
+            return blocked_spellings(value)[0]
         except ValueError as error:
             raise InvalidBlock(f"{value!a} is not a valid address.") from error
     if kind is BlockKind.OWNER:
-        # In lower case on every host: a host that nobody knows may ignore case, and a block must not be evaded by it.
-        owner = value.lower().strip("/").removeprefix("www.")
+        owner = any_case(owner_identity(value))
         if not re.fullmatch(r"[^\s/]+(/[^\s/]+)+", owner):
             raise InvalidBlock(f"{value!a} is not an owner. Write host/owner, such as github.com/owner.")
         return owner
@@ -118,7 +121,7 @@ def add_block(env: WorkerEnv, kind: BlockKind, value: str, *, actor: str, reason
     written = {
         "kind": kind,
         "value": _normalised(kind, value),
-        "reason": reason,
+        "reason": reveal_hidden(reason),
         "actor": actor,
         "createdAt": now_text(env),
     }
@@ -134,12 +137,13 @@ def remove_block(env: WorkerEnv, kind: BlockKind, value: str, *, actor: str, rea
     ``value`` is normalised for its ``kind``; ``actor`` and ``reason`` go into the history. Raises ``InvalidBlock`` for
     a value that its kind does not allow.
     """
-    key = block_key(kind, value)
+    # Earlier releases left `www.` and `:443` in a value, which the key still has.
+    keys = dict.fromkeys((block_key(kind, value), _key(kind, value)))
     with transaction.atomic(using=env.database):
-        removed = _namespace(env).delete_sync(key)
-        if removed:
+        removed = [key for key in keys if _namespace(env).delete_sync(key)]
+        for key in removed:
             record_event(env, key, "unblocked", actor=actor, reason=reason)
-    return removed
+    return bool(removed)
 
 
 def is_blocked(env: WorkerEnv, repo_url: str, content_hash: str = "") -> Block | None:
@@ -149,9 +153,11 @@ def is_blocked(env: WorkerEnv, repo_url: str, content_hash: str = "") -> Block |
     ``InvalidBlock`` where ``repo_url`` is not the URL of a repository.
     """
     block_key(BlockKind.REPO, repo_url)
-    keys = [block_key(BlockKind.REPO, one) for one in blocked_spellings(repo_url)]
-    # A block of a group is one of its subgroups.
-    keys += [block_key(BlockKind.OWNER, one) for one in publisher_of(repo_url).groups]
+    keys = [_key(BlockKind.REPO, one) for one in blocked_spellings(repo_url)]
+    # A block of a group is one of its subgroups, also where the name of the group may be that of a service of the host.
+    groups = publisher_of(repo_url).groups
+    above = groups[0].rpartition("/")[0]
+    keys += [_key(BlockKind.OWNER, any_case(one)) for one in (above, *groups) if "/" in one]
     if content_hash:
         keys.append(block_key(BlockKind.CONTENT, content_hash))
     for key in keys:

@@ -92,16 +92,27 @@ def owned_by(repo_url: str, owners: Iterable[str]) -> bool:
         groups = publisher_of(repo_url).groups
     except ValueError:
         return False
-    wanted = {_as_identity(owner) for owner in owners}
+    wanted = {owner_identity(owner) for owner in owners}
     return not wanted.isdisjoint(groups)
 
 
-def _as_identity(owner: str) -> str:
-    host, _, path = owner.strip().rstrip("/").partition("/")
+def owner_identity(written: str) -> str:
+    """Return the identity of an owner or subgroup that an operator wrote as ``host/owner``, as ``groups`` have it."""
+    host, _, path = written.strip().rstrip("/").partition("/")
     if host in ("", _LOCAL_HOST):
         return f"{_LOCAL_HOST}/{path.lower()}"
-    host = _bare_host("https", host)
-    return f"{host}/{path.lower() if host in CASE_BLIND_HOSTS else path}"
+    # `local:443` is the host of that name and not this machine.
+    host = host if host == f"{_LOCAL_HOST}:443" else _bare_host("https", host)
+    path = path.lower() if host in CASE_BLIND_HOSTS else path
+    return _cut_identity(f"{host}/{quote(unquote_to_bytes(path), safe=f'{_SAFE}/')}")
+
+
+def any_case(identity: str) -> str:
+    """Return an owner's identity in lower case: a host that nobody knows may ignore case, and no block is evaded so."""
+    if identity.endswith("%"):
+        return identity.lower()
+    text = unquote_to_bytes(identity).decode(errors="surrogateescape").lower()
+    return quote(text.encode(errors="surrogateescape"), safe=f"{_SAFE}/")
 
 
 def _handle(identity: str) -> str:
@@ -147,13 +158,13 @@ def normalised_repository(repo_url: str) -> str:
 
 
 def blocked_spellings(repo_url: str) -> tuple[str, ...]:
-    """Return the canonical URLs by which a repository may be blocked: as it is, and without ``www.`` and ``:443``."""
+    """Return the canonical URLs by which a repository may be blocked: without ``www.`` and ``:443``, and as it is."""
     canonical = normalised_repository(repo_url)
     parts = urlsplit(canonical)
     if parts.scheme == "file":
         return (canonical,)
     bare = normalised_repository(parts._replace(netloc=_bare_host(parts.scheme, parts.netloc)).geturl())
-    return tuple(dict.fromkeys((canonical, bare)))
+    return tuple(dict.fromkeys((bare, canonical)))
 
 
 def skill_identity(repo_url: str, skill_path: str) -> str:

@@ -31,6 +31,7 @@ from submissions.verification.runner import run_engine
 from submissions.verification.verdict import Decision, Verdict
 from vskill.environments import WorkerEnv
 from vskill.fair_slots import FairSlots
+from vskill.hidden_characters import visible
 from vskill.kv.threads import readers
 from vskill.work_limits import hold_slot
 
@@ -144,8 +145,8 @@ class Run:
     def _changes(self, package: SkillPackage, decision: Decision, engines: Iterable[str]) -> dict[str, Any]:
         # An approval belongs to the check that it was given for, so that a new check takes it away.
         return {
-            "skillName": package.name,
-            "description": package.description,
+            "skillName": visible(package.name, 100),
+            "description": visible(package.description),
             "commitSha": self.commit_sha,
             "sourceRef": self.ref,
             "contentHash": package.content_hash,

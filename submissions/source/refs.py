@@ -33,8 +33,8 @@ async def choose_place(sandbox: GitSandbox, origin: Origin, places: Sequence[Pla
     """Return the first of ``places`` whose ref ``origin`` has, with the ref's full name, empty for the default branch.
 
     A branch comes before a tag of the same name, as on the pages of hosts. Without places it is the default branch, and
-    a commit id is taken as it is: neither contacts the host. Raises RepositoryEmpty where the repository has none of
-    the refs, and what a failed fetch within ``limits`` raises.
+    a commit id is taken as it is. Raises RepositoryEmpty where the repository has none of the refs, and what a failed
+    fetch within ``limits`` raises.
     """
     if not places:
         return Place()
@@ -65,7 +65,7 @@ async def choose_place(sandbox: GitSandbox, origin: Origin, places: Sequence[Pla
         if name in there:
             # By whatever name it was asked for, the default branch is the default branch.
             return replace(place, ref="" if name in default else name)
-        if not place.ref:
+        if not place.ref or place.is_commit:
             return place
     raise RepositoryEmpty(_none_of(places))
 

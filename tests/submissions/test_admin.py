@@ -59,6 +59,13 @@ def test_a_held_submission_is_approved_with_a_reason(operator: Client, env: Work
     assert QueueMessage.objects.get(subject=held.id).priority > 0
 
 
+def test_hidden_characters_of_a_reason_are_spelled_out(operator: Client, env: WorkerEnv) -> None:
+    held = make_submission(env, State.ON_HOLD, contentHash="c" * 64)
+    _operate(operator, "approve", held.id, reason="looked \u202eat it")
+
+    assert read_submission(env, held.id).text("approvalReason") == "looked [U+202E]at it"
+
+
 def test_nothing_happens_without_a_reason(operator: Client, env: WorkerEnv) -> None:
     held = make_submission(env, State.ON_HOLD, contentHash="c" * 64)
     _operate(operator, "approve", held.id, reason="")

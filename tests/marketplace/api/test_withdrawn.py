@@ -59,6 +59,37 @@ def test_a_skill_without_a_version_on_offer_says_why(client: Client, env: Worker
     install = client.get("/api/v1/skills/hello-skill/install")
     assert (install.status_code, install.json()["ok"]) == (410, False)
     assert SAID in install.json()["message"]
+    for address in ("/skills/hello-skill/.well-known/agent-skills/index.json", "/api/v1/skills/hello-skill/verify"):
+        answer = client.get(address)
+        assert (answer.status_code, SAID in answer.content.decode()) == (410, True)
+    assert SAID in client.get("/api/v1/skills/hello-skill").json()["skill"]["summary"]
+    assert updates(client, "1.0.0")["certTier"] == ""
+
+
+def test_a_version_in_quarantine_is_gone_with_the_reason(client: Client, env: WorkerEnv) -> None:
+    publish_example(env, declared_version="1.0.0")
+    publish_example(env, declared_version="2.0.0", body="Second.")
+    quarantine_version(env, "hello-skill", "1.0.0", **WHO)
+
+    for address in ("/api/v1/download?slug=hello-skill&version=1.0.0", "/api/v1/skills/hello-skill/versions/1.0.0"):
+        answer = client.get(address)
+        assert (answer.status_code, SAID in answer.content.decode()) == (410, True)
+    assert client.get("/api/v1/skills/hello-skill/versions/3.0.0").status_code == 404
+    assert client.get("/api/v1/skills/hello-skill/versions/2.0.0").status_code == 200
+    page = client.get("/skills/hello-skill?version=1.0.0")
+    assert (page.status_code, SAID in page.content.decode()) == (404, True)
+
+
+@pytest.mark.parametrize("withhold", [quarantine_skill, delete_skill])
+def test_the_page_of_a_withheld_skill_says_why_and_nothing_of_its_author(
+    client: Client, env: WorkerEnv, withhold: Any
+) -> None:
+    publish_example(env, declared_version="1.0.0", description="Totally safe")
+    withhold(env, "hello-skill", **WHO)
+    for address in ("/skills/hello-skill", "/skills/hello-skill/scan", "/skills/hello-skill/files/SKILL.md"):
+        answer = client.get(address)
+        shown = answer.content.decode()
+        assert (answer.status_code, SAID in shown, "Totally safe" in shown) == (404, True, False)
 
 
 def test_a_yanked_version_carries_its_reason_where_clients_print(client: Client, env: WorkerEnv) -> None:

@@ -63,6 +63,15 @@ async def test_a_search_finds_by_name_and_by_description(env: WorkerEnv) -> None
     assert "Nothing is published yet" not in shown
 
 
+async def test_what_a_link_searches_for_cannot_deceive(env: WorkerEnv) -> None:
+    await put(env, "one")
+    for parameter in ("q", "publisher", "capability"):
+        shown = await page(f"/skills?{parameter}=%E2%80%AEevil")
+        assert r"\u{202e}evil" in shown
+        # The field of the search keeps what was typed.
+        assert "\u202e" not in re.sub(r"<input[^>]*>", "", shown)
+
+
 async def test_facets_have_counts_and_lead_to_lists_that_long(env: WorkerEnv) -> None:
     await put(env, "one", verdict="clear", capabilities=("network_egress",))
     await put(env, "two", verdict="notes", capabilities=("network_egress", "shell_execution"))

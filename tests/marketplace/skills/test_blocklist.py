@@ -12,6 +12,8 @@ from django.db import connection
 from marketplace.models import HistoryEvent
 from marketplace.skills.blocklist import BlockKind, InvalidBlock, add_block, is_blocked, list_blocks, remove_block
 from vskill.environments import WorkerEnv
+from vskill.kv.models import KVEntry
+from vskill.kv.namespace import KVNamespace
 
 pytestmark = pytest.mark.django_db
 REPOSITORY = "https://github.com/acme/skills"
@@ -23,7 +25,19 @@ REPOSITORY = "https://github.com/acme/skills"
         ("repo", REPOSITORY, "https://GitHub.com/Acme/skills.git/", "", True),
         ("repo", REPOSITORY, "https://github.com/acme/skills-more", "", False),
         ("repo", "https://git.example/A/b", "https://git.example/a/b", "", False),
+        ("repo", "https://www.github.com/acme/skills", REPOSITORY, "", True),
+        ("repo", "https://git.example:443/a/b.git/", "https://git.example/a/b", "", True),
+        ("repo", "https://git.example:8443/a/b", "https://git.example/a/b", "", False),
         ("owner", "github.com/acme", "https://github.com/acme/other", "", True),
+        ("owner", "git.example:443/a", "https://git.example/a/b", "", True),
+        ("owner", "git.example./a/", "https://www.git.example/A/b", "", True),
+        ("owner", "git.example:8443/a", "https://git.example/a/b", "", False),
+        ("owner", "git.example/Tea\u041c", "https://git.example/tea%D0%BC/b", "", True),
+        ("owner", "git.example/te%61m", "https://git.example/Team/b", "", True),
+        ("owner", "git.example/a%2541", "https://git.example/aA/b", "", False),
+        ("owner", "gitlab.com/git", "https://gitlab.com/git/sub/b", "", True),
+        ("owner", "gitlab.com/git/sub", "https://gitlab.com/git/other/b", "", False),
+        ("owner", "git.example/" + "n" * 400, "https://git.example/" + "n" * 400 + "/b", "", True),
         ("owner", "github.com/acme", "https://gitlab.com/acme/other", "", False),
         ("owner", "github.com/acme", "https://github.com/acme-inc/other", "", False),
         ("content", "A" * 64, "https://github.com/anybody/else", "a" * 64, True),
@@ -43,6 +57,8 @@ def test_what_an_entry_blocks(env: WorkerEnv, kind: str, value: str, asked: str,
     [
         ("repo", "acme/skills"),
         ("repo", "hello-skill"),
+        ("repo", f"{REPOSITORY}#main"),
+        ("repo", f"{REPOSITORY}?tab=readme"),
         ("owner", "acme"),
         ("owner", ""),
         ("content", "abc"),
@@ -76,6 +92,13 @@ def test_a_very_long_address_is_blocked_too(env: WorkerEnv) -> None:
     assert is_blocked(env, address) is not None
     assert is_blocked(env, address + "c") is None
     assert [block.value for block in list_blocks(env)] == [address]
+
+
+def test_a_block_with_www_of_an_earlier_release_is_taken_back(env: WorkerEnv) -> None:
+    KVNamespace(KVEntry, env).put_sync("blocked:repo:https://www.h.org/a/b", {"value": "https://www.h.org/a/b"})
+    (old,) = list_blocks(env)
+    assert remove_block(env, old.kind, old.value, actor="test", reason="fixed")
+    assert list(list_blocks(env)) == []
 
 
 def test_a_block_is_taken_back_and_both_are_remembered(env: WorkerEnv) -> None:

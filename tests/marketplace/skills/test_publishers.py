@@ -75,7 +75,11 @@ def test_a_handle_that_is_safe_is_left_as_it_is(repo_url: str, handle: str) -> N
         ("https://gitlab.com/tools/other/r", "gitlab.com/tools/sub", False),
         ("https://gitlab.com/toolsy/r", "gitlab.com/tools", False),
         ("https://www.github.com/tools/r", "github.com/tools", True),
+        ("https://git.corp/tea%D0%BC/r", "git.corp/tea\u043c", True),
+        ("https://git.corp/team/r", "git.corp/te%61m", True),
+        ("https://git.corp/scm/team/r", "git.corp/scm", False),
         ("file:///srv/tools/r", "/tools", True),
+        ("file:///srv/tools/r", "local:443/tools", False),
         ("https://[x", "github.com/tools", False),
     ],
 )

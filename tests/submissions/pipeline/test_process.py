@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from django.test import override_settings
+from django.test import AsyncClient, override_settings
 
 from marketplace.models import SkillEntry, SkillVersion
 from marketplace.skills.blocklist import BlockKind, add_block
@@ -50,6 +50,17 @@ async def test_a_good_skill_is_published_with_its_commit_and_its_evidence(env: W
     assert version.content_hash == published.text("contentHash")
     assert version.skill.slug == published.text("slug") == "one"
     assert {one.engine for one in await all_evidence(env, submission.id)} == {"structure", "skilltotal"}
+
+
+async def test_a_name_with_hidden_characters_is_kept_as_it_is_shown(env: WorkerEnv, tmp_path: Path) -> None:
+    text = '---\nname: "gnp\\u202Eeg"\ndescription: "a\\u3164b"\n---\nx\n'
+    published = await worked_off(env, await submitted_one(env, repository(tmp_path, {"SKILL.md": text})))
+
+    assert published.state is State.PUBLISHED
+    assert published.text("skillName") == r"gnp\u{202e}eg"
+    assert published.text("description") == r"a\u{3164}b"
+    response = await AsyncClient().get("/api/v1/submissions")
+    assert [one["skillName"] for one in response.json()["items"]] == [r"gnp\u{202e}eg"]
 
 
 async def test_a_skill_that_sends_keys_away_is_held_for_a_person(env: WorkerEnv, tmp_path: Path) -> None:

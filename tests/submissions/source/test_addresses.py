@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 
 from submissions.discovery import NoSkillFound, discover
-from submissions.source.errors import InvalidRepositoryURL, RepositoryEmpty
+from submissions.source.errors import CommitNotOnBranch, InvalidRepositoryURL, RepositoryEmpty
 from submissions.source.git import Snapshot, fetch_snapshot
 from submissions.source.urls import SourcePolicy, normalise_repository_url
 from tests.git_factory import commit, git, make_repository, skill_md
@@ -120,6 +120,16 @@ async def test_a_folder_with_brackets_takes_no_part_in_the_search_for_refs(tmp_p
     url = "https://github.com/acme/skills"
     snapshot = await fetched(f"{url}/tree/main/a[b]*", url, repository, tmp_path / "d")
     assert (snapshot.ref, snapshot.place.path) == ("HEAD", "a[b]*")
+
+
+async def test_a_commit_before_an_at_sign_is_held_to_the_branches_as_well(repository: Path, tmp_path: Path) -> None:
+    url = "https://github.com/acme/skills"
+    head = git(repository, "rev-parse", "main").decode().strip()
+    snapshot = await fetched(f"{url}#{head}@two", url, repository, tmp_path / "d")
+    assert (snapshot.commit_sha, snapshot.place.skill, snapshot.ref) == (head, "two", "refs/heads/main")
+    stray = git(repository, "commit-tree", "-m", "stray", "main^{tree}").decode().strip()
+    with pytest.raises(CommitNotOnBranch):
+        await fetched(f"{url}#{stray}@two", url, repository, tmp_path / "e")
 
 
 @pytest.mark.django_db(transaction=True)
