@@ -44,7 +44,7 @@ class Visitor:
 
     async def pick(self, paths: Sequence[str]) -> None:
         """Submit some of the skills that ``ask_for`` listed."""
-        names = ("csrfmiddlewaretoken", "token", "repository_url")
+        names = ("csrfmiddlewaretoken", "listing", "repository_url")
         fields: dict[str, Any] = {name: self.field(name) for name in names}
         self._seen(await self.client.post("/submit", {**fields, "paths": list(paths)}))
 

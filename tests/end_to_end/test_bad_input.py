@@ -298,7 +298,7 @@ HONEST = [
     pytest.param({f"{BAD}/SKILL.md": skill_md("other-skill").replace("\n", "\r\n")}, id="CRLF"),
     pytest.param({"技能/诗词赏析/SKILL.md": skill_md("诗词赏析", "讲解一首诗。")}, id="Chinese name"),
     pytest.param({f"{BAD}/SKILL.md": skill_md("other-skill"), f"{BAD}/说明.md": "你好"}, id="Chinese file name"),
-    pytest.param({"more/hello-skill/SKILL.md": skill_md()}, id="a second skill of the same name"),
+    pytest.param({"more/hello-skill/SKILL.md": skill_md() + "And goodbye.\n"}, id="a second skill of the same name"),
 ]
 
 
@@ -324,7 +324,7 @@ async def test_odd_but_honest_skills_are_published(
 async def test_a_list_of_skills_that_was_not_made_here_submits_nothing(env: WorkerEnv, tmp_path: Path) -> None:
     visitor = Visitor()
     await visitor.ask_for(beside_a_good_one(tmp_path, Bad("")))
-    visitor.text = visitor.text.replace(visitor.field("token"), "forged:token:here")
+    visitor.text = visitor.text.replace(visitor.field("listing"), "forged:listing:here")
     await visitor.pick([GOOD])
     assert visitor.status == 400
     assert "was not made here" in visitor.words()

@@ -18,6 +18,7 @@ from vskill.unprepared_database import DatabaseNotPrepared, place_of, require_pr
 ARGUMENTS = {
     "block": ["list"],
     "consume": ["--once"],
+    "job": ["job_0"],
     "load_demo": [],
     "migrate_skill_slugs": [],
     "pause": ["a new disk"],
@@ -32,7 +33,7 @@ ARGUMENTS = {
     "verify_store": [],
 }
 # These use no table, or migrate by themselves, or use those of Django, which manage.py watches over.
-OTHERS = {"clean_scratch", "first_admin", "settings", "state_diagram", "up"}
+OTHERS = {"clean_scratch", "evaluate", "first_admin", "scan", "settings", "state_diagram", "up"}
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from marketplace.artifacts.archives import Member, build_tar_gz, build_zip, read_member
 from marketplace.errors import ArchiveError
+from vskill.hidden_characters import has_hidden
 
 SKILL = Member("SKILL.md", b"---\nname: x\n---\n")
 SCRIPT = Member("scripts/run.sh", b"#!/bin/sh\n", executable=True)
@@ -23,7 +24,9 @@ TAR_DIGEST = "faa047db33cbd524c66e1d1911092d64c7c25b2fedcbf2eb2d7e3cd9b46e329c"
 names = st.text(
     st.characters(min_codepoint=0x21, max_codepoint=0x2FFF, categories=["L", "N", "P"]), min_size=1, max_size=12
 )
-safe_names = names.filter(lambda name: name not in (".", "..") and "/" not in name and "\\" not in name)
+safe_names = names.filter(
+    lambda name: name not in (".", "..") and "/" not in name and "\\" not in name and not has_hidden(name)
+)
 paths = st.lists(safe_names, min_size=1, max_size=3).map("/".join)
 trees = st.dictionaries(paths, st.tuples(st.binary(max_size=200), st.booleans()), max_size=6)
 
