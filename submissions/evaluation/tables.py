@@ -33,7 +33,7 @@ def report_lines(shown: Sequence[Section], engines: Sequence[str]) -> Iterator[s
 
 _TOTALS = (
     *("engine", "malicious held or refused", "precision", "benign held or refused", "benign refused"),
-    *("no known pattern, of malicious", "engine failed", "CPU ms p50 / p95 / p99"),
+    *("no known pattern, of malicious", "published, of malicious", "engine failed", "CPU ms p50 / p95 / p99"),
 )
 
 
@@ -43,7 +43,7 @@ def _totals(section: Section, judge: str) -> tuple[str, ...]:
     failed = sum(section.tally(judge, label).failed for label in Label)
     return (
         *(judge, str(malicious.stopped), str(section.precision(judge)), str(benign.stopped), str(benign.refused.hits)),
-        *(str(malicious.clear), str(failed), cpu),
+        *(str(malicious.clear), str(malicious.published), str(failed), cpu),
     )
 
 

@@ -128,6 +128,10 @@ def test_a_table_has_a_line_for_each_engine_and_group(everything: Section) -> No
     assert lines[0] == "## all: 11 samples (7 malicious, 3 benign, 1 unlabelled)"
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
     assert ["together", "benign", "0", "0", "1", "0", "1", "1", "0"] in rows
+    [total] = [row for row in rows if row[0] == "together" and "[" in row[1]]
+    # Held, precise, false alarms, refused of benign, clear and published of malicious, failed, time.
+    counts = [cell.rpartition(" ")[2] for cell in total[1:]]
+    assert counts == ["3/6", "3/4", "1/3", "0", "1/6", "2/6", "1", "1000"]
     [shell] = [row for row in rows if row[0] == "shell"]
     assert shell[1].endswith("2/2")
     assert len({len(line) for line in lines[2:7]}) == 1
