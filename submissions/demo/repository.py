@@ -19,6 +19,8 @@ FOLDER: Final = Path(__file__).parent
 CONTENT: Final = ("README.md", "skills")
 # Added here, because a checkout of this project should hold no link that leads out of its folder.
 LINKS: Final = {"skills/shared-glossary/glossary.md": "../../../../etc/glossary.md"}
+# A line and how often it stands in a file. Added here, because a checkout need not hold eleven megabytes of the same.
+REPEATED: Final = {"skills/offline-dictionary/words.tsv": (b"hello\tWhat people say when they meet.\n", 304_000)}
 _AUTHOR: Final = "vskill demo <demo@vskill.invalid> 1704067200 +0000"
 _MESSAGE: Final = "Add the demo skills"
 _BRANCH: Final = "refs/heads/main"
@@ -54,12 +56,18 @@ async def build_demo_repository(path: Path) -> DemoRepository:
     async with scratch_folder() as folder:
         sandbox = await open_sandbox(folder, configuration=[("core.hooksPath", "/dev/null"), ("gc.auto", "0")])
         await _git(sandbox, "symbolic-ref", "HEAD", _BRANCH)
-        await _git(sandbox, "fast-import", "--quiet", stdin=_stream(_files(FOLDER, CONTENT), LINKS))
+        await _git(sandbox, "fast-import", "--quiet", stdin=_stream(_all_files(), LINKS))
         commit_sha = await _git(sandbox, "rev-parse", "--verify", f"{_BRANCH}^{{commit}}")
         if _is_built(path, commit_sha):
             return DemoRepository(path, commit_sha)
         _install(sandbox.git_dir, path, commit_sha)
     return DemoRepository(path, commit_sha)
+
+
+def _all_files() -> Iterator[tuple[str, bytes]]:
+    yield from _files(FOLDER, CONTENT)
+    for name, (line, count) in REPEATED.items():
+        yield name, line * count
 
 
 def _files(folder: Path, content: Iterable[str]) -> Iterator[tuple[str, bytes]]:

@@ -66,10 +66,10 @@ def test_nothing_in_the_demo_is_a_link_in_a_checkout_of_this_project() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_published_held_and_broken_skills_are_seen(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_way_to_end_by_itself_is_seen(capsys: pytest.CaptureFixture[str]) -> None:
     submitted = load(capsys)
     assert outcomes(submitted) == {
-        **dict.fromkeys(GOOD | {"key-backup", "shared-glossary"}, "created"),
+        **dict.fromkeys(GOOD | {"key-backup", "offline-dictionary", "shared-glossary"}, "created"),
         "unfinished-draft": "invalid",
     }
     call_command("consume", "--drain")
@@ -79,9 +79,11 @@ def test_published_held_and_broken_skills_are_seen(capsys: pytest.CaptureFixture
         **dict.fromkeys(GOOD, "PUBLISHED"),
         "key-backup": "ON_HOLD",
         "shared-glossary": "ON_HOLD",
+        "offline-dictionary": "TIER1_FAILED",
     }
     assert {name for name, end in ends.items() if end["verdict"] == "notes"} == {"csv-tidy", "link-check"}
     assert ends["release-notes"]["version"] == "1.2.0"
+    assert "10 MiB are allowed (words.tsv)" in str(ends["offline-dictionary"]["decision"]["reasons"])
     assert "A symbolic link was left out" in str(ends["shared-glossary"]["decision"]["reasons"])
     for name in GOOD:
         page = Client().get(f"/skills/{ends[name]['slug']}")
@@ -99,7 +101,7 @@ def test_loading_it_again_submits_nothing_twice(capsys: pytest.CaptureFixture[st
     capsys.readouterr()
     again = load(capsys)
     assert outcomes(again) == {
-        **dict.fromkeys(GOOD, "ended"),
+        **dict.fromkeys(GOOD | {"offline-dictionary"}, "ended"),
         **dict.fromkeys(("key-backup", "shared-glossary"), "duplicate"),
         "unfinished-draft": "invalid",
     }
@@ -111,8 +113,8 @@ def test_one_line_says_what_was_done(capsys: pytest.CaptureFixture[str]) -> None
     call_command("load_demo")
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 1
-    assert "10 skills" in lines[0]
-    assert "9 created, 1 invalid" in lines[0]
+    assert "11 skills" in lines[0]
+    assert "10 created, 1 invalid" in lines[0]
     assert "faults on purpose" in lines[0]
 
 
