@@ -20,3 +20,9 @@ class FileSource(Protocol):
 
         A batch is held in memory, so the caller bounds it. Raises FetchFailed for what cannot be read.
         """
+
+    async def with_more(self, more: Sequence[TreeEntry]) -> FileSource:
+        """Return the source with the content of ``more`` of its entries, which may not have been asked for yet.
+
+        Raises a SourceError where they cannot be had.
+        """

@@ -65,6 +65,19 @@ class Snapshot:
         """Return entries with their bytes, see ``FileSource.read``; one process of git reads them."""
         return await cat_file(self.sandbox, self.limits, batch)
 
+    async def with_more(self, more: Sequence[TreeEntry]) -> Snapshot:
+        """Return the snapshot with the content of more entries, see ``FileSource.with_more``; they are fetched.
+
+        Nobody else may fetch into the same repository meanwhile.
+        """
+        chosen = [*(entry for entry in self.entries if entry.size is not None), *more]
+        try:
+            async with asyncio.timeout(self.limits.seconds):
+                entries = await bring(self.sandbox, self.origin, self.entries, chosen, self.limits)
+        except TimeoutError:
+            raise fetch_timed_out(self.origin.host, self.limits) from None
+        return replace(self, entries=entries)
+
 
 async def fetch_snapshot(
     repository: RepositoryURL,

@@ -34,6 +34,10 @@ class PlainFolder:
         """Return entries with their bytes, see ``FileSource.read``."""
         return await asyncio.to_thread(lambda: [(entry, self._content(entry)) for entry in batch])
 
+    async def with_more(self, more: Sequence[TreeEntry]) -> PlainFolder:  # noqa: ARG002 - everything is there
+        """Return the folder itself."""
+        return self
+
     def _content(self, entry: TreeEntry) -> bytes:
         # The id of an entry is its path here, which stays the same where a link gives it another path.
         path = self.root / entry.oid

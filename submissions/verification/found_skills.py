@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from submissions.source.blobs import read_blobs_in_batches
 from submissions.source.file_source import FileSource
@@ -14,7 +14,8 @@ from submissions.source.wanted import Wanted
 from submissions.verification.errors import TooManySkills
 from submissions.verification.findings import Finding, FindingKind, Severity, strongest_first
 from submissions.verification.lfs_attributes import LFS_FILE, LfsAttributes
-from submissions.verification.package_plan import plan_package, read_links
+from submissions.verification.links import Astray, Links
+from submissions.verification.package_plan import plan_package, read_links, without_system_files
 from submissions.verification.skill_files import folder_of, is_readable, name_of, read_skill_file, skill_files
 from submissions.verification.structure import PackageLimits, limit_per_rule, pointer_note
 from vskill.hidden_characters import visible
@@ -73,6 +74,9 @@ async def find_skills(source: FileSource, limits: PackageLimits | None = None) -
             "Submit one of its folders, or split the repository."
         )
     links = await read_links(source, source.entries)
+    linked = [entry for entry in found.values() if entry.is_link]
+    if linked:
+        source = await source.with_more(await asyncio.to_thread(_targets, source.entries, links, linked))
     attributes = LfsAttributes()
     small = await asyncio.to_thread(_attributes_among, source.entries)
     async for batch in read_blobs_in_batches(source, small):
@@ -80,6 +84,13 @@ async def find_skills(source: FileSource, limits: PackageLimits | None = None) -
             attributes.add(folder_of(entry.path), content)
     tree = await asyncio.to_thread(_Tree, source.entries, links, attributes)
     return await _describe_all(source, tree, found.values(), limits)
+
+
+def _targets(entries: Sequence[TreeEntry], links: Mapping[str, bytes], linked: Iterable[TreeEntry]) -> list[TreeEntry]:
+    """Return the files that the SKILL.md of some skills lead to as links."""
+    tree = _Tree(entries, links, LfsAttributes())
+    files = [tree.file_of(entry) for entry in linked]
+    return [file for file in files if not isinstance(file, Astray)]
 
 
 def _attributes_among(entries: Iterable[TreeEntry]) -> list[TreeEntry]:
@@ -99,6 +110,15 @@ class _Tree:
         self.links = links
         self.attributes = attributes
 
+    def file_of(self, entry: TreeEntry) -> TreeEntry | Astray:
+        """Return the file of a skill that its SKILL.md is, or leads to as a link, or why there is none."""
+        if not entry.is_link:
+            return entry
+        folder = folder_of(entry.path)
+        inside = {one.path: one for one in without_system_files(self.below(folder))}
+        file = Links(folder, inside, self.links).file_of(replace(entry, path=name_of(entry.path)))
+        return file if isinstance(file, Astray) else replace(file, path=entry.path)
+
     def below(self, folder: str) -> Sequence[TreeEntry]:
         # All paths below a folder begin alike, so they lie together; "0" is the character after "/".
         first, end = (bisect_left(self.paths, f"{folder}{one}") for one in "/0") if folder else (0, len(self.paths))
@@ -112,8 +132,11 @@ async def _describe_all(
         return [_describe(entry, content, tree, limits) for entry, content in pairs]
 
     def split() -> tuple[list[TreeEntry], list[FoundSkill]]:
-        readable = [entry for entry in entries if is_readable(entry, limits)]
-        return readable, describe((entry, None) for entry in entries if not is_readable(entry, limits))
+        files = [(entry, tree.file_of(entry)) for entry in entries]
+        lost = [_describe(entry, None, tree, limits, astray=file) for entry, file in files if isinstance(file, Astray)]
+        there = [file for _, file in files if not isinstance(file, Astray)]
+        readable = [file for file in there if is_readable(file, limits)]
+        return readable, lost + describe((file, None) for file in there if not is_readable(file, limits))
 
     readable, found = await asyncio.to_thread(split)
     async for batch in read_blobs_in_batches(source, readable):
@@ -121,9 +144,11 @@ async def _describe_all(
     return await asyncio.to_thread(sorted, found, key=lambda skill: skill.path)
 
 
-def _describe(entry: TreeEntry, content: bytes | None, tree: _Tree, limits: PackageLimits) -> FoundSkill:
+def _describe(
+    entry: TreeEntry, content: bytes | None, tree: _Tree, limits: PackageLimits, *, astray: Astray | None = None
+) -> FoundSkill:
     folder = folder_of(entry.path)
-    skill_file = read_skill_file(folder, entry, content, limits)
+    skill_file = read_skill_file(folder, entry, content, limits, astray=astray)
     plan = plan_package(folder, tree.below(folder), tree.links, limits)
     start = f"{folder}/" if folder else ""
     pointers = [pointer_note(path, None) for path in plan.files if tree.attributes.names(start + path)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from enum import StrEnum
 from typing import Final
 
@@ -22,6 +23,7 @@ class Astray(StrEnum):
     OUTSIDE = "it leads out of the folder of the skill"
     BROKEN = "it leads to nothing"
     AROUND = "it leads to a folder that holds it"
+    FOLDER = "it leads to a folder"
 
 
 class Links:
@@ -51,6 +53,15 @@ class Links:
             return Astray.AROUND
         inside = {f"{path}{rest}": entry for rest, entry in self._below(reached) if entry.is_regular}
         return inside or Astray.BROKEN
+
+    def file_of(self, entry: TreeEntry) -> TreeEntry | Astray:
+        """Return the file that an entry is, or that it leads to as a link, under the path of the entry; or why not."""
+        if not entry.is_link:
+            return entry
+        found = self.files_of(entry.path)
+        if isinstance(found, Astray):
+            return found
+        return replace(found[entry.path], path=entry.path) if entry.path in found else Astray.FOLDER
 
     def _below(self, folder: str) -> Iterator[tuple[str, TreeEntry]]:
         for path, entry in self._entries.items():

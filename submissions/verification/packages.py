@@ -14,9 +14,10 @@ from submissions.source.wanted import Wanted
 from submissions.verification.errors import InvalidPackage
 from submissions.verification.findings import Finding, FindingKind, strongest_first
 from submissions.verification.format_findings import problem
+from submissions.verification.links import Astray, Links
 from submissions.verification.package_contents import PackageFile, hash_files, inspect_files
 from submissions.verification.package_plan import plan_package, read_links, without_system_files
-from submissions.verification.skill_files import is_readable, read_skill_file, skill_files
+from submissions.verification.skill_files import SkillFile, is_readable, read_skill_file, skill_files
 from submissions.verification.structure import PackageLimits
 from vskill.hidden_characters import visible
 
@@ -101,9 +102,9 @@ async def read_package(
     entry = skill_files(entries).get("")
     if entry is None:
         raise _no_skill(path, entries)
-    content = await read_blob(source, entry) if is_readable(entry, limits) else None
-    skill_file = await asyncio.to_thread(read_skill_file, path, entry, content, limits)
-    plan = await asyncio.to_thread(plan_package, path, entries, await read_links(source, entries), limits)
+    targets = await read_links(source, entries)
+    skill_file = await _skill_file(source, path, entry, Links(path, _by_path(entries), targets), limits)
+    plan = await asyncio.to_thread(plan_package, path, entries, targets, limits)
     findings = [*plan.findings, *skill_file.findings]
     _refuse_bad_format(path, findings)
     await write_files(source, plan.files, destination, max_files=limits.files, max_bytes=limits.total_bytes)
@@ -124,6 +125,20 @@ async def read_package(
         capabilities=contents.capabilities,
         inert=contents.inert,
     )
+
+
+def _by_path(entries: Iterable[TreeEntry]) -> dict[str, TreeEntry]:
+    return {entry.path: entry for entry in without_system_files(entries)}
+
+
+async def _skill_file(
+    source: FileSource, folder: str, entry: TreeEntry, links: Links, limits: PackageLimits
+) -> SkillFile:
+    file = links.file_of(entry)
+    if isinstance(file, Astray):
+        return read_skill_file(folder, entry, None, limits, astray=file)
+    content = await read_blob(source, file) if is_readable(file, limits) else None
+    return await asyncio.to_thread(read_skill_file, folder, file, content, limits)
 
 
 def _refuse_bad_format(path: str, findings: Iterable[Finding]) -> None:

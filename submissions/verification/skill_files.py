@@ -9,6 +9,7 @@ from submissions.source.tree_entries import TreeEntry
 from submissions.verification.findings import Finding
 from submissions.verification.format_findings import lint, problem
 from submissions.verification.frontmatter import read_skill_md
+from submissions.verification.links import Astray
 from submissions.verification.manifest import Manifest, read_manifest
 from submissions.verification.package_plan import SKILL_FILE, is_skill_file
 from submissions.verification.skill_text import FrontmatterError
@@ -38,13 +39,16 @@ def skill_files(entries: Iterable[TreeEntry]) -> dict[str, TreeEntry]:
 
 def is_readable(entry: TreeEntry, limits: PackageLimits) -> bool:
     """Return whether a skill file is a plain file of a size that is read."""
-    return entry.is_regular and (entry.size or 0) <= limits.skill_md_bytes
+    return entry.is_regular and entry.size is not None and entry.size <= limits.skill_md_bytes
 
 
-def read_skill_file(folder: str, entry: TreeEntry, content: bytes | None, limits: PackageLimits) -> SkillFile:
+def read_skill_file(
+    folder: str, entry: TreeEntry, content: bytes | None, limits: PackageLimits, *, astray: Astray | None = None
+) -> SkillFile:
     """Read the skill file of ``folder``.
 
     ``entry`` is the file, and ``content`` its bytes, or None when it is not readable. ``limits`` bound its frontmatter.
+    ``astray`` says why ``entry``, which is a link, leads to no file of the skill.
     """
     findings: list[Finding] = []
     if not entry.path.endswith(SKILL_FILE):
@@ -61,7 +65,8 @@ def read_skill_file(folder: str, entry: TreeEntry, content: bytes | None, limits
             title = f"SKILL.md is larger than {limits.skill_md_bytes // 1024} KiB"
             advice = "Move details into files of their own that SKILL.md names."
         else:
-            title, advice = "SKILL.md is a link or a submodule, not a file", "Commit SKILL.md as a plain file."
+            title = "SKILL.md is a submodule, not a file" if astray is None else f"SKILL.md is a link, and {astray}"
+            advice = "Commit SKILL.md as a plain file, or let the link lead to a file in the folder of the skill."
         return SkillFile("", Manifest(), [*findings, problem("skill-file", title, file=entry.path, advice=advice)])
     try:
         document = read_skill_md(content, file=entry.path, max_bytes=limits.frontmatter_bytes)

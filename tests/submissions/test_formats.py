@@ -22,8 +22,8 @@ from submissions.discovery import discover
 from submissions.intake import Outcome
 from submissions.states import State
 from submissions.store.records import Submission
-from tests.git_factory import make_repository, skill_md
-from tests.submissions.front_door import submit, submitted_one, worked_off
+from tests.git_factory import git, make_repository, skill_md
+from tests.submissions.front_door import submit, submitted, submitted_one, worked_off
 from vskill.environments import WorkerEnv
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -176,6 +176,46 @@ async def test_a_link_inside_the_skill_is_replaced_by_its_file(env: WorkerEnv, t
     version = await published(env, tmp_path, files, {"CLAUDE.md": "AGENTS.md"})
     assert (await archive_of(version))["CLAUDE.md"] == b"Be kind.\n"
     assert rules(version) == {"structure.link"}
+
+
+@pytest.mark.parametrize("target", ["README.md", "docs/../docs/guide.md", "docs/link.md"])
+async def test_a_skill_md_that_is_a_link_inside_the_skill_is_replaced_by_its_file(
+    env: WorkerEnv, tmp_path: Path, target: str
+) -> None:
+    text = skill_md("linked")
+    files = {"README.md": text, "docs/guide.md": text}
+    url = address(tmp_path, files, {"SKILL.md": target, "docs/link.md": "guide.md"})
+    git(tmp_path / "r.git", "config", "uploadpack.allowFilter", "true")
+    [found] = (await discover(env, url)).skills
+    assert (found.path, found.name, found.problems) == ("s", "linked", ())
+    assert "A symbolic link was replaced by the file that it leads to" in found.notes
+    submission = await worked_off(env, await submitted_one(env, url))
+    assert submission.state is State.PUBLISHED, submission.value
+    version = await SkillVersion.objects.aget()
+    assert version.name == "linked"
+    assert (await archive_of(version))["SKILL.md"] == text.encode()
+    assert rules(version) == {"structure.link", "lint.name-folder"}
+
+
+@pytest.mark.parametrize(
+    ("target", "why"),
+    [
+        ("../other/SKILL.md", "it leads out of the folder of the skill"),
+        ("/etc/passwd", "it leads out of the folder of the skill"),
+        ("gone.md", "it leads to nothing"),
+        ("docs", "it leads to a folder"),
+        ("SKILL.md", "it leads to nothing"),
+    ],
+)
+async def test_a_skill_md_that_leads_elsewhere_is_refused_with_what_to_do(
+    env: WorkerEnv, tmp_path: Path, target: str, why: str
+) -> None:
+    files = {"s/docs/a.md": "x", "other/SKILL.md": skill_md("other")}
+    url = f"file://{make_repository(tmp_path / 'r.git', files, symlinks={'s/SKILL.md': target})}"
+    [other, linked] = (await discover(env, url)).skills
+    assert (other.problems, linked.problems) == ((), (f"SKILL.md is a link, and {why}",))
+    answers = {one.skill.name: one.outcome for one in await submitted(env, url)}
+    assert answers == {"other": Outcome.CREATED, "s": Outcome.INVALID}
 
 
 @pytest.mark.parametrize("target", ["/etc/passwd", "../other/x.md"])

@@ -255,7 +255,8 @@ async def test_a_skill_md_that_is_a_link_is_listed_with_its_problem(tmp_path: Pa
     outcome = await submit(repository_of(tmp_path, symlinks=links), tmp_path)
     assert isinstance(outcome.error, InvalidPackage)
     [skill] = outcome.skills
-    assert (skill.name, skill.problems) == ("hello-skill", ("SKILL.md is a link or a submodule, not a file",))
+    said = "SKILL.md is a link, and it leads out of the folder of the skill"
+    assert (skill.name, skill.problems) == ("hello-skill", (said,))
 
 
 @pytest.mark.parametrize("name", [b"..", b"../../escaped", b".git", b"a/../../escaped"])
