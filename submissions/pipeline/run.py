@@ -9,10 +9,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from django.conf import settings
+
 from marketplace.skills.publishers import publisher_identity
 from submissions.source.errors import CommitNotAvailable
 from submissions.source.fetching import fetch, repository_url
 from submissions.source.git import Snapshot
+from submissions.source.lfs.objects import LfsSource
+from submissions.source.lfs.remote_objects import LfsLimits
 from submissions.source.places import Place
 from submissions.source.snapshots import Asked, shared_snapshot
 from submissions.source.wanted import Wanted
@@ -90,8 +94,16 @@ class Run:
                 snapshot, known_ref = await self._snapshot(held)
                 self.commit_sha, self.ref = snapshot.commit_sha, snapshot.ref or known_ref
                 destination = self._new_folder("tree")
-                self._package = await read_package(snapshot, self.submission.text("skillPath"), destination=destination)
+                self._package = await read_package(
+                    snapshot, self.submission.text("skillPath"), destination=destination, lfs=self._lfs(snapshot)
+                )
         return self._package
+
+    def _lfs(self, snapshot: Snapshot) -> LfsSource:
+        # At the last attempt a pointer is what its host gives.
+        repository = repository_url(self.env, self.submission.text("repoUrl"))
+        limits = LfsLimits(seconds=settings.FETCH_SECONDS)
+        return LfsSource(self.env, snapshot, repository, self._new_folder("lfs"), limits, give_up=self.last_attempt)
 
     async def _snapshot(self, held: AsyncExitStack) -> tuple[Snapshot, str]:
         """Return the snapshot to read, which ``held`` keeps, and the ref that its commit is known to be on ('': none).

@@ -12,7 +12,6 @@ from urllib.parse import quote, unquote, urlsplit
 from submissions.source.cat_file import cat_file
 from submissions.source.errors import (
     CommitNotAvailable,
-    HostNotAllowed,
     RepositoryEmpty,
     RepositoryMoved,
     RepositoryNotFound,
@@ -20,8 +19,8 @@ from submissions.source.errors import (
 )
 from submissions.source.git_errors import fetch_error, fetch_timed_out
 from submissions.source.git_process import FetchLimits, GitSandbox, fetch_configuration, open_sandbox
-from submissions.source.hosts import normalise_host, resolve_public
 from submissions.source.local import own_git_directory
+from submissions.source.pinning import pin
 from submissions.source.places import Place
 from submissions.source.reachable import ref_of
 from submissions.source.refs import Origin, choose_place
@@ -242,15 +241,10 @@ async def _configuration(url: str, policy: SourcePolicy, limits: FetchLimits) ->
     parts = urlsplit(url)
     if parts.scheme == "file":
         return fetch_configuration(resolve="", safe_directory=unquote(parts.path), ca_file=None)
-    host, port = parts.hostname or "", parts.port or 443
-    if parts.scheme != "https" or normalise_host(f"[{host}]" if ":" in host else host) != host:
-        raise HostNotAllowed("Repositories are fetched over https only, from a plain host name.")
-    trusted = {urlsplit(target).hostname for _, target in policy.rewrites}
-    allowed = policy.allows_private(host, parts.port) or host in trusted
-    addresses = await resolve_public(host, port, private_allowed=allowed, seconds=limits.seconds)
     # Pinned, so that git connects to a checked address even if the name resolves differently a moment later.
-    pinned = ",".join(f"[{address}]" if ":" in address else address for address in addresses)
-    resolve = "" if ":" in host else f"{host}:{port}:{pinned}"
+    pinned = await pin(url, policy, seconds=limits.seconds)
+    addresses = ",".join(f"[{address}]" if ":" in address else address for address in pinned.addresses)
+    resolve = "" if ":" in pinned.host else f"{pinned.host}:{pinned.port}:{addresses}"
     return fetch_configuration(resolve=resolve, safe_directory="", ca_file=policy.ca_file)
 
 

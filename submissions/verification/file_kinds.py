@@ -55,11 +55,6 @@ _COMPILED_MAGIC: Final = (
 _TAR_MAGIC_OFFSET: Final = 257
 _SHELL_SCRIPT: Final = re.compile(r"\.(sh|bash|zsh|fish|ksh|ps[md]?1|bat|cmd)$", re.IGNORECASE)
 _SHELL_SHEBANG: Final = re.compile(rb"#![^\n]*\b(sh|bash|zsh|fish|ksh|dash|pwsh)\b")
-_LFS_POINTER: Final = re.compile(
-    rb"version https://git-lfs\.github\.com/spec/v1\n(?:ext-\d+-[^\n]+\n)*oid sha256:([0-9a-f]{64})\nsize (\d{1,15})\n?"
-)
-# A pointer without extensions has 126 bytes or more, depending on the number of digits of the size.
-LFS_POINTER_SIZES: Final = range(126, 145)
 
 
 def archive_kind(path: str, beginning: bytes) -> str | None:
@@ -111,12 +106,6 @@ def cannot_run(path: str, beginning: bytes, *, executable: bool) -> bool:
     if _COMPILED.search(path) or _LOADED.search(path) or archive_kind(path, beginning) is not None:
         return False
     return _TABLES.search(path) is not None or b"\0" in beginning
-
-
-def lfs_pointer(content: bytes) -> tuple[str, int] | None:
-    """Return the SHA-256 (hex) and the size of the file that a pointer of Git LFS stands for, or None."""
-    match = _LFS_POINTER.fullmatch(content)
-    return (match[1].decode("ascii"), int(match[2])) if match is not None else None
 
 
 def _is_text(beginning: bytes) -> bool:

@@ -17,7 +17,7 @@ from submissions.verification.lfs_attributes import LFS_FILE, LfsAttributes
 from submissions.verification.links import Astray, Links
 from submissions.verification.package_plan import plan_package, read_links, without_system_files
 from submissions.verification.skill_files import folder_of, is_readable, name_of, read_skill_file, skill_files
-from submissions.verification.structure import PackageLimits, limit_per_rule, pointer_note
+from submissions.verification.structure import PackageLimits, fetched_note, limit_per_rule
 from vskill.hidden_characters import visible
 
 # Links and attribute files that are fetched for a list. More would cost more than they tell.
@@ -151,7 +151,7 @@ def _describe(
     skill_file = read_skill_file(folder, entry, content, limits, astray=astray)
     plan = plan_package(folder, tree.below(folder), tree.links, limits)
     start = f"{folder}/" if folder else ""
-    pointers = [pointer_note(path, None) for path in plan.files if tree.attributes.names(start + path)]
+    pointers = [fetched_note(path, None) for path in plan.files if tree.attributes.names(start + path)]
     findings = [*skill_file.findings, *plan.findings, *limit_per_rule(pointers)]
     problems = [_said(finding) for finding in findings if finding.kind is FindingKind.FORMAT]
     reason = odd_name(folder) if folder else None

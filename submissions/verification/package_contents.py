@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from submissions.source.lfs.pointers import read_pointer
 from submissions.source.tree_entries import TreeEntry
 from submissions.verification.archives_inside import ArchiveLimits, OpenedArchives
-from submissions.verification.file_kinds import archive_kind, cannot_run, lfs_pointer
+from submissions.verification.file_kinds import archive_kind, cannot_run
 from submissions.verification.findings import Finding
 from submissions.verification.structure import capabilities_of, check_archives, check_files
 from vskill.hidden_characters import MAX_SENTENCE, visible
@@ -41,11 +42,17 @@ class PackageContents:
     inert: frozenset[str]
 
 
-def inspect_files(root: Path, entries: Mapping[str, TreeEntry], limits: ArchiveLimits | None = None) -> PackageContents:
+def inspect_files(
+    root: Path,
+    entries: Mapping[str, TreeEntry],
+    limits: ArchiveLimits | None = None,
+    *,
+    not_fetched: Mapping[str, str] | None = None,
+) -> PackageContents:
     """Return what the files below ``root`` show, and write what their archives hold beside them for the engines.
 
-    ``entries`` has the path of each file. ``limits`` are those of archives. The content of ``a.zip`` is written into
-    the folder ``a.zip!``, which is no part of the package.
+    ``entries`` has the path of each file. ``limits`` are those of archives, ``not_fetched`` is that of ``check_files``.
+    The content of ``a.zip`` is written into the folder ``a.zip!``, which is no part of the package.
     """
     files: list[PackageFile] = []
     beginnings: dict[str, bytes] = {}
@@ -55,7 +62,7 @@ def inspect_files(root: Path, entries: Mapping[str, TreeEntry], limits: ArchiveL
         content, executable = (root / path).read_bytes(), entries[path].executable
         files.append(PackageFile(path, len(content), hashlib.sha256(content).hexdigest(), executable))
         beginnings[path] = content[:_BEGINNING_BYTES]
-        if archive_kind(path, beginnings[path]) is not None and lfs_pointer(content) is None:
+        if archive_kind(path, beginnings[path]) is not None and read_pointer(content) is None:
             archives.add(path, content, limits or ArchiveLimits())
         elif cannot_run(path, beginnings[path], executable=executable):
             inert.add(path)
@@ -68,7 +75,7 @@ def inspect_files(root: Path, entries: Mapping[str, TreeEntry], limits: ArchiveL
     inert.update(archives.opened)
     return PackageContents(
         files=tuple(files),
-        findings=(*check_files(beginnings), *check_archives(archives)),
+        findings=(*check_files(beginnings, not_fetched), *check_archives(archives)),
         capabilities=capabilities_of(beginnings),
         # A longer name would be cut in a finding, and could then be that of another file.
         inert=frozenset(visible(path) for path in inert if len(visible(path)) < MAX_SENTENCE - 10),

@@ -9,11 +9,13 @@ from pathlib import Path
 
 from submissions.source.blobs import read_blob, write_files
 from submissions.source.file_source import FileSource
+from submissions.source.lfs.objects import LfsSource
 from submissions.source.tree_entries import TreeEntry, below
 from submissions.source.wanted import Wanted
 from submissions.verification.errors import InvalidPackage
 from submissions.verification.findings import Finding, FindingKind, strongest_first
 from submissions.verification.format_findings import problem
+from submissions.verification.lfs_files import fetch_lfs_files
 from submissions.verification.links import Astray, Links
 from submissions.verification.package_contents import PackageFile, hash_files, inspect_files
 from submissions.verification.package_plan import plan_package, read_links, without_system_files
@@ -88,13 +90,19 @@ def files_of_packages(paths: Collection[str], limits: PackageLimits | None = Non
 
 
 async def read_package(
-    source: FileSource, path: str, *, destination: Path, limits: PackageLimits | None = None
+    source: FileSource,
+    path: str,
+    *,
+    destination: Path,
+    limits: PackageLimits | None = None,
+    lfs: LfsSource | None = None,
 ) -> SkillPackage:
     """Check the skill in the folder ``path`` ('' for the root) of ``source`` and write it into ``destination``.
 
     ``destination`` is an empty folder, which the caller removes; after an error it may hold some files. Beside the
-    files of the package it holds what is in their archives (see ``inspect_files``). Raises InvalidPackage with every
-    format problem at once, those that exceed ``limits`` included, and the errors of ``source.blobs``.
+    files of the package it holds what is in their archives (see ``inspect_files``). What is kept in Git LFS comes from
+    ``lfs`` or, without it, stays a pointer. Raises InvalidPackage with every format problem at once, those that exceed
+    ``limits`` included, and the errors of ``source.blobs`` and of ``lfs``.
     """
     limits = limits or PackageLimits()
     path = path.strip("/")
@@ -107,8 +115,16 @@ async def read_package(
     plan = await asyncio.to_thread(plan_package, path, entries, targets, limits)
     findings = [*plan.findings, *skill_file.findings]
     _refuse_bad_format(path, findings)
+    files = await fetch_lfs_files(source, plan.files, lfs, limits)
+    if lfs is not None and files.fetched:
+        # Again, because rules about sizes are about the files and not about their pointers.
+        sized = files.with_their_sizes(entries, plan.files)
+        findings = [*plan_package(path, sized, targets, limits).findings, *skill_file.findings, *files.findings]
     await write_files(source, plan.files, destination, max_files=limits.files, max_bytes=limits.total_bytes)
-    contents = await asyncio.to_thread(inspect_files, destination, plan.files)
+    if lfs is not None:
+        await asyncio.to_thread(files.put_into, destination, lfs.folder)
+    contents = await asyncio.to_thread(inspect_files, destination, plan.files, not_fetched=files.reasons)
+    files.check(contents.files)
     manifest = skill_file.manifest
     return SkillPackage(
         root=destination,

@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from submissions.source.lfs.pointers import read_pointer
 from submissions.verification.archives_inside import OpenedArchives
-from submissions.verification.file_kinds import compiled_kind, is_shell_script, lfs_pointer
+from submissions.verification.file_kinds import compiled_kind, is_shell_script
 from submissions.verification.findings import Finding, Severity
 
 # Part of the key of a verdict. Raise it with every change of a rule below.
-VERSION = "3"
+VERSION = "4"
 _MIB = 1024 * 1024
 # Findings reported per rule. A package may hold 10,000 links.
 _MAX_REPORTED = 20
@@ -31,15 +32,16 @@ class PackageLimits:
     skills: int = 5000
 
 
-def check_files(files: Mapping[str, bytes]) -> list[Finding]:
+def check_files(files: Mapping[str, bytes], not_fetched: Mapping[str, str] | None = None) -> list[Finding]:
     """Return findings about compiled code and pointers of Git LFS, whatever the names of the files.
 
-    ``files`` maps each path to the first 1,024 bytes of the file, or to more.
+    ``files`` maps each path to the first 1,024 bytes of the file, or to more. ``not_fetched`` has the reasons why
+    pointers are still there, by path.
     """
     found: list[Finding] = []
     for path, content in sorted(files.items()):
-        if (pointer := lfs_pointer(content)) is not None:
-            found.append(pointer_note(path, pointer[1]))
+        if (pointer := read_pointer(content)) is not None:
+            found.append(pointer_note(path, pointer.size, (not_fetched or {}).get(path, "")))
         compiled = compiled_kind(path, content)
         if compiled is not None:
             found.append(
@@ -55,15 +57,34 @@ def check_files(files: Mapping[str, bytes]) -> list[Finding]:
     return limit_per_rule(found)
 
 
-def pointer_note(path: str, size: int | None) -> Finding:
-    """Return the note about a file that is only a pointer of Git LFS to one of ``size`` bytes, None if unknown."""
+def pointer_note(path: str, size: int, reason: str = "") -> Finding:
+    """Return the note about a file that is only a pointer of Git LFS to one of ``size`` bytes.
+
+    ``reason`` says why that was not fetched, '' where it was not tried.
+    """
+    tried = f" It was not fetched, because {reason}." if reason else ""
     return Finding(
         rule_id="structure.lfs-pointer",
         severity=Severity.MEDIUM,
-        title=f"A pointer of Git LFS instead of a file{'' if size is None else f' of {size:,} bytes'}",
+        title=f"A pointer of Git LFS instead of a file of {size:,} bytes",
         file=path,
-        why="The file itself is not in the repository. Whoever installs this skill gets the pointer.",
+        why=f"The file itself is not in the repository.{tried} Whoever installs this skill gets the pointer.",
         advice="Commit the file itself, or let the skill say where to get it.",
+    )
+
+
+def fetched_note(path: str, size: int | None) -> Finding:
+    """Return the note about a file of ``size`` bytes that came from Git LFS; None is before it is fetched."""
+    title = "A file that is kept in Git LFS; it is fetched from there when the skill is checked"
+    if size is not None:
+        title = f"A file of {size:,} bytes that is kept in Git LFS, and was fetched from there"
+    return Finding(
+        rule_id="structure.lfs-file",
+        severity=Severity.LOW,
+        title=title,
+        file=path,
+        why="Clients on machines without git-lfs install a pointer instead of it from the repository.",
+        advice="Commit the file itself, if it is small.",
     )
 
 

@@ -24,6 +24,7 @@ from submissions.states import State
 from submissions.store.records import Submission
 from tests.git_factory import git, make_repository, skill_md
 from tests.submissions.front_door import submit, submitted, submitted_one, worked_off
+from tests.submissions.source.lfs.lfs_host import pointer_text, put_object
 from vskill.environments import WorkerEnv
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -67,6 +68,10 @@ async def published(env: WorkerEnv, folder: Path, files: Files, links: Mapping[s
 
 def rules(version: SkillVersion) -> set[str]:
     return {str(finding["ruleId"]) for finding in version.findings}
+
+
+async def created(env: WorkerEnv, url: str) -> list[Submission]:
+    return [one.submission for one in await submitted(env, url) if one.submission is not None]
 
 
 async def archive_of(version: SkillVersion) -> dict[str, bytes]:
@@ -252,11 +257,46 @@ async def test_a_pointer_of_git_lfs_is_named(env: WorkerEnv, tmp_path: Path) -> 
     files = {"s/SKILL.md": skill_md("s"), "s/model.onnx": POINTER, ".gitattributes": attributes}
     url = f"file://{make_repository(tmp_path / 'r.git', files)}"
     [found] = (await discover(env, url)).skills
-    assert found.notes == ("A pointer of Git LFS instead of a file (model.onnx)",)
+    said = "A file that is kept in Git LFS; it is fetched from there when the skill is checked (model.onnx)"
+    assert found.notes == (said,)
     submission = await worked_off(env, await submitted_one(env, url))
     assert submission.state is State.PUBLISHED
     version = await SkillVersion.objects.aget()
-    assert [one["title"] for one in version.findings] == ["A pointer of Git LFS instead of a file of 123,456 bytes"]
+    [note] = version.findings
+    assert note["title"] == "A pointer of Git LFS instead of a file of 123,456 bytes"
+    assert "It was not fetched, because the repository does not have it." in note["why"]
+    assert (await archive_of(version))["model.onnx"] == POINTER.encode()
+
+
+async def test_a_file_in_git_lfs_is_fetched_and_scanned_as_the_file_that_it_is(env: WorkerEnv, tmp_path: Path) -> None:
+    model, script = b"\x08\x07\x00weights" * 300, b"print('hello')\n" * 40_000
+    files = {"s/SKILL.md": skill_md("s"), "s/model.onnx": pointer_text(model), "t/SKILL.md": skill_md("t")}
+    source = make_repository(tmp_path / "r.git", {**files, "t/run.py": pointer_text(script)})
+    for content in (model, script):
+        put_object(source, content)
+    published, held = [await worked_off(env, one) for one in await created(env, f"file://{source}")]
+    assert (published.state, held.state) == (State.PUBLISHED, State.ON_HOLD)
+    assert "A code file of 585 KiB" in str(held.value["decision"]["reasons"])
+    version = await SkillVersion.objects.aget()
+    assert (await archive_of(version))["model.onnx"] == model
+    assert {one["ruleId"] for one in version.findings if one["engine"] == "structure"} == {"structure.lfs-file"}
+    assert {one["file"] for one in version.findings if one["kind"] == "coverage"} == {"model.onnx"}
+
+
+async def test_files_in_git_lfs_are_fetched_as_far_as_they_fit(env: WorkerEnv, tmp_path: Path) -> None:
+    large, small = bytes(10 * 1024 * 1024), b"\0" * 4000
+    files = {"SKILL.md": skill_md("s"), "a.bin": pointer_text(large), "b.bin": pointer_text(small)}
+    url = address(tmp_path, files, {"c.bin": "b.bin"})
+    for content in (large, small):
+        put_object(tmp_path / "r.git", content)
+    submission = await worked_off(env, await submitted_one(env, url))
+    assert submission.state is State.PUBLISHED, submission.value
+    version = await SkillVersion.objects.aget()
+    inside = await archive_of(version)
+    assert (inside["a.bin"], inside["b.bin"], inside["c.bin"]) == (files["a.bin"].encode(), small, small)
+    whys = {one["file"]: one["why"] for one in version.findings if one["ruleId"] == "structure.lfs-pointer"}
+    assert "It was not fetched, because the skill would be larger than 10 MiB." in whys["a.bin"]
+    assert set(whys) == {"a.bin"}
 
 
 async def test_files_of_an_operating_system_are_left_out(env: WorkerEnv, tmp_path: Path) -> None:

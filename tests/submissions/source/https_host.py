@@ -6,7 +6,7 @@ import socket
 import ssl
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -20,11 +20,16 @@ CERTIFICATE = FIXTURES / "git-test.pem"
 KEY = FIXTURES / "git-test.key"
 
 
+# What a handler writes for a path that begins with the key, in the place of git.
+Answer = Callable[[BaseHTTPRequestHandler, bytes], None]
+
+
 @dataclass
 class HttpsHost:
     """The port of the host, and every path that was requested from it; a host may know only the first protocol."""
 
     port: int
+    answers: dict[str, Answer] = field(default_factory=dict)
     speaks_version_2: bool = True
     requests: list[str] = field(default_factory=list)
 
@@ -57,6 +62,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self) -> None:
         self.server.host.requests.append(self.path)
+        for beginning, answer in self.server.host.answers.items():
+            if self.path.startswith(beginning):
+                answer(self, self.rfile.read(int(self.headers.get("Content-Length", 0))))
+                return
         if self.path.startswith("/moved/"):
             self.send_response(301)
             self.send_header("Location", self.path.replace("/moved/", "/a/"))

@@ -1,10 +1,10 @@
-"""What a file is: code, data that cannot run, or a pointer."""
+"""What a file is: code, or data that cannot run."""
 
 from __future__ import annotations
 
 import pytest
 
-from submissions.verification.file_kinds import LFS_POINTER_SIZES, cannot_run, lfs_pointer
+from submissions.verification.file_kinds import cannot_run
 
 BINARY = b"\1\0\2"
 
@@ -47,11 +47,3 @@ def test_data_cannot_run(path: str, content: bytes) -> None:
 )
 def test_whatever_could_run_or_be_followed_can(path: str, content: bytes) -> None:
     assert not cannot_run(path, content, executable=False)
-
-
-@pytest.mark.parametrize("size", [0, 9, 123456, 10**13])
-def test_a_pointer_of_git_lfs_is_recognised(size: int) -> None:
-    content = f"version https://git-lfs.github.com/spec/v1\noid sha256:{'ab' * 32}\nsize {size}\n".encode()
-    assert lfs_pointer(content) == ("ab" * 32, size)
-    assert len(content) in LFS_POINTER_SIZES
-    assert lfs_pointer(b"#" + content) is None

@@ -1,0 +1,46 @@
+"""Check the host of an https address, and pin the transfer to the addresses that were checked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from submissions.source.errors import HostNotAllowed
+from submissions.source.hosts import normalise_host, resolve_public
+from submissions.source.urls import SourcePolicy
+
+
+@dataclass(frozen=True)
+class Pinned:
+    """A host, its port, and the only addresses that it may be contacted at."""
+
+    host: str
+    port: int
+    addresses: tuple[str, ...]
+
+
+async def pin(url: str, policy: SourcePolicy, *, seconds: float, may_be_private: bool = True) -> Pinned:
+    """Resolve the host of an https ``url`` and return its addresses, all of them allowed by ``policy``.
+
+    Without ``may_be_private`` they have to be public, whatever the policy allows. The resolver may take ``seconds``.
+    Raises HostNotAllowed, and FetchFailed where the name does not resolve.
+    """
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port or 443
+    except ValueError:
+        raise _not_plain() from None
+    if parts.scheme != "https" or normalise_host(f"[{host}]" if ":" in host else host) != host:
+        raise _not_plain()
+    allowed = may_be_private and may_lead_to_private(host, parts.port, policy)
+    return Pinned(host, port, await resolve_public(host, port, private_allowed=allowed, seconds=seconds))
+
+
+def may_lead_to_private(host: str, port: int | None, policy: SourcePolicy) -> bool:
+    """Tell whether ``policy`` lets a host have private addresses, as a listed one or a mirror; ``port`` None is 443."""
+    trusted = {urlsplit(target).hostname for _, target in policy.rewrites}
+    return policy.allows_private(host, port) or host in trusted
+
+
+def _not_plain() -> HostNotAllowed:
+    return HostNotAllowed("Repositories are fetched over https only, from a plain host name.")
