@@ -8,6 +8,7 @@ import pytest
 from django.conf import settings
 
 from submissions.source.git_process import FetchLimits
+from submissions.source.lfs.remote_objects import LfsLimits
 from submissions.verification.runner import EngineLimits
 from submissions.verification.structure import PackageLimits
 from tests.docs.production import read
@@ -15,7 +16,7 @@ from tests.end_to_end.processes import ROOT
 from vskill.web.request_limits import MAX_BODY_BYTES
 
 KIB, MIB, GIB = 1024, 1024**2, 1024**3
-FETCH, PACKAGE, ENGINE = FetchLimits(), PackageLimits(), EngineLimits()
+FETCH, PACKAGE, ENGINE, LFS = FetchLimits(), PackageLimits(), EngineLimits(), LfsLimits()
 
 
 def text(document: str) -> str:
@@ -28,7 +29,7 @@ def text(document: str) -> str:
     [
         ("a repository", f"{FETCH.pack_bytes // MIB} MiB to download, {FETCH.files:,} files, "),
         ("a repository", f", {FETCH.tree_bytes // MIB} MiB unpacked, {PACKAGE.skills:,} skills |"),
-        ("a skill", f"| {PACKAGE.files} files, {PACKAGE.total_bytes // MIB} MiB |"),
+        ("a skill", f"| {PACKAGE.files} files, {PACKAGE.total_bytes // MIB} MiB, {LFS.objects} files in Git LFS |"),
         ("a code file", f"| {PACKAGE.code_file_bytes // KIB} KiB |"),
         (
             "a `SKILL.md`",

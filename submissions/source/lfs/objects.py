@@ -31,8 +31,9 @@ _KEPT: Final = "lfs"
 class LfsSource:
     """Where the objects of one package come from, and the empty ``folder`` that they are written into.
 
-    They are those of the ``repository`` of the ``snapshot`` that the package is read from. The policy and the slots are those of ``env``. With ``give_up``, what may arrive at a later attempt is missing;
-    otherwise it is an error.
+    They are those of the ``repository`` of the ``snapshot`` that the package is read from, within ``limits``. The policy
+    and the slots are those of ``env``. With ``give_up``, what may arrive at a later attempt is missing; otherwise it is
+    an error.
     """
 
     env: WorkerEnv
