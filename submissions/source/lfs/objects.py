@@ -31,7 +31,7 @@ _KEPT: Final = "lfs"
 class LfsSource:
     """Where the objects of one package come from, and the empty ``folder`` that they are written into.
 
-    They are those of the ``repository`` of the ``snapshot`` that the package is read from, within ``limits``. The policy
+    The ``snapshot`` of the ``repository`` is what the package is read from; ``limits`` bound the transfer. The policy
     and the slots are those of ``env``. With ``give_up``, what may arrive at a later attempt is missing; otherwise it is
     an error.
     """
