@@ -12,8 +12,7 @@ from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
 
 from marketplace.api.http import SAFE, ApiCall, ApiError, allow_any_origin, api_view, parameter, with_etag
 from marketplace.api.lookup import archive_content, named_skill, requested_version, visible_skill
-from marketplace.artifacts.archives import read_member
-from marketplace.artifacts.stored import CHUNK_BYTES, chunks, chunks_async
+from marketplace.artifacts.stored import CHUNK_BYTES, chunks, chunks_async, read_file
 from marketplace.models import SkillVersion
 from marketplace.skills.downloads import count_download_sync
 from vskill.environments import WorkerEnv
@@ -55,8 +54,10 @@ def file(call: ApiCall) -> HttpResponseBase:
     line = version.file(parameter(call, "path"))
     if line is None:
         raise ApiError(404, "File not found")
-    content = read_member(archive_content(call.env, version.zip_sha256), line["path"])
-    answer = allow_any_origin(HttpResponse(content, content_type=_inert_type(content)))
+    asynchronous = isinstance(call.request, ASGIRequest)
+    answer = allow_any_origin(
+        read_file(call.env, version.zip_sha256, line["path"], _inert_type, asynchronous=asynchronous)
+    )
     answer["Cache-Control"] = _EXACT if parameter(call, "version") else _MOVING
     answer["Content-Security-Policy"] = "default-src 'none'; sandbox"
     answer["X-Content-Type-Options"] = "nosniff"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
+import struct
 import tarfile
 import zipfile
 from collections.abc import Iterable
@@ -102,6 +103,27 @@ def build_tar_gz(members: Iterable[Member]) -> Archive:
                     f"{member.path!r} is too long for an archive that every client reads. Shorten it."
                 ) from error
     return _archive(gzip.compress(out.getvalue(), compresslevel=9, mtime=0))
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """Where the deflated bytes of one file are in a zip from ``build_zip``: from ``start`` to before ``end``."""
+
+    start: int
+    end: int
+
+
+def find_member(content: bytes, path: str) -> Packed:
+    """Return where a file is in a zip from ``build_zip``; raise ``ArchiveError`` where there is no such file."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        try:
+            found = archive.getinfo(path)
+        except KeyError as error:
+            raise ArchiveError(f"The archive has no file {path!r}.") from error
+    # The header of a file ends with its name and other fields, whose lengths are in it.
+    name, extra = struct.unpack_from("<HH", content, found.header_offset + 26)
+    start = found.header_offset + 30 + name + extra
+    return Packed(start, start + found.compress_size)
 
 
 def read_member(content: bytes, path: str) -> bytes:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import struct
 from typing import Final
 
-from django.http import Http404, HttpResponse
+from django.http import Http404, HttpResponseBase
 
-from marketplace.artifacts.archives import read_member
-from marketplace.models import ArchiveBlob
+from marketplace.artifacts.stored import read_file
 from marketplace.pages.skill import Found
 from vskill.environments import WorkerEnv
 
@@ -20,22 +19,17 @@ _NO_IMAGE: Final = "This version has no such image, or one of a kind or size tha
 _EXACT: Final = "public, max-age=86400, immutable"
 
 
-def image_response(env: WorkerEnv, found: Found, path: str, *, pinned: bool) -> HttpResponse:
+def image_response(env: WorkerEnv, found: Found, path: str, *, pinned: bool, asynchronous: bool) -> HttpResponseBase:
     """Return the image at ``path`` in the version that was ``found``.
 
-    ``pinned`` says that its address names the version, so that it can be cached. Raises
-    ``Http404`` for anything but a PNG, JPEG, GIF or WebP of a size that can be shown. An SVG is a document that may run
-    scripts, so it is not among them.
+    ``pinned`` says that its address names the version, so that it can be cached, and ``asynchronous`` whether the
+    server is. Raises ``Http404`` for anything but a PNG, JPEG, GIF or WebP of a size that can be shown. An SVG is a
+    document that may run scripts, so it is not among them.
     """
     listed = found.version.file(path)
     if listed is None or listed["size"] > LARGEST:
         raise Http404(_NO_IMAGE)
-    blob = ArchiveBlob.objects.using(env.database).get(sha256=found.version.zip_sha256)
-    content = read_member(bytes(blob.content), path)
-    kind = shown_as(content)
-    if not kind:
-        raise Http404(_NO_IMAGE)
-    response = HttpResponse(content, content_type=kind)
+    response = read_file(env, found.version.zip_sha256, path, _image_type, asynchronous=asynchronous)
     response["X-Content-Type-Options"] = "nosniff"
     response["Content-Security-Policy"] = "default-src 'none'; sandbox"
     response["Cross-Origin-Resource-Policy"] = "same-origin"
@@ -43,6 +37,12 @@ def image_response(env: WorkerEnv, found: Found, path: str, *, pinned: bool) -> 
     response["Cache-Control"] = _EXACT if pinned else "no-cache"
     response["ETag"] = f'"{listed["sha256"]}"'
     return response
+
+
+def _image_type(content: bytes) -> str:
+    if kind := shown_as(content):
+        return kind
+    raise Http404(_NO_IMAGE)
 
 
 def shown_as(content: bytes) -> str:

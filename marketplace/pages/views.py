@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponsePermanentRedirect
+from django.core.handlers.asgi import ASGIRequest
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponsePermanentRedirect
 from django.shortcuts import render
 from django.templatetags.static import static
 from django.utils.cache import get_conditional_response
@@ -105,19 +106,22 @@ async def file(request: HttpRequest, slug: str, path: str) -> HttpResponse:
 
 
 @require_safe
-async def image(request: HttpRequest, slug: str, path: str) -> HttpResponse:
+async def image(request: HttpRequest, slug: str, path: str) -> HttpResponseBase:
     """Send one image of a version, for the texts that show it."""
     env = require_worker_env()
     version = _version_of(request)
+    asynchronous = isinstance(request, ASGIRequest)
 
-    def read() -> HttpResponse:
+    def read() -> HttpResponseBase:
         found = skill_page.find(env, slug, version)
         if found is None:
             raise Http404(skill_page.why_absent(env, slug, version) or _absent(version))
-        return image_response(env, found, path, pinned=bool(version))
+        return image_response(env, found, path, pinned=bool(version), asynchronous=asynchronous)
 
     response = await page_reads.run(read)
-    return get_conditional_response(request, etag=response["ETag"], response=response) or response
+    # The stubs know no streamed response there; only its headers are read.
+    unchanged = get_conditional_response(request, etag=response["ETag"], response=cast(HttpResponse, response))
+    return unchanged or response
 
 
 @require_safe

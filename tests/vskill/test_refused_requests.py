@@ -31,6 +31,7 @@ def log() -> Iterator[io.StringIO]:
         pytest.param("/skills", "text/html", b"<!doctype html>", id="page"),
         pytest.param("/api/v1/skills", "text/plain", b"This request could not be read", id="clawhub"),
         pytest.param("/api/v1/submissions", "application/json", b'{"error": "bad_request"', id="json"),
+        pytest.param("/api/v1/jobs/x", "application/json", b'{"error": "bad_request"', id="json-jobs"),
     ],
 )
 def test_a_request_with_too_many_parameters(log: io.StringIO, path: str, kind: str, begins: bytes) -> None:

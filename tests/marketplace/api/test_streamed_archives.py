@@ -26,12 +26,22 @@ READERS: Final = 200
 # Of memory that a reader which never reads may cost: 30 of them cost less than 10 MB.
 MOST_OF_ONE: Final = 300_000
 ADDRESS: Final = "/skills/large/download/0.0.1.zip"
+FILE: Final = "/api/v1/skills/large/file?path=data.bin"
+IMAGE: Final = "/skills/large/images/a.png"
+# Eight bytes that begin a PNG, and the size of its image.
+PNG: Final = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x10\0\0\0\x10"
 
 
 def publish_large(env: WorkerEnv) -> SkillVersion:
     """Publish a skill of ``SIZE`` bytes that do not compress, and return its version."""
     content = random.Random(1).randbytes(SIZE)
-    publish_example(env, name="large", files={"SKILL.md": skill_md("large", "Is large."), "data.bin": content})
+    half = SIZE // 2
+    files: dict[str, bytes | str] = {
+        "SKILL.md": skill_md("large", "Is large."),
+        "data.bin": content[:half],
+        "a.png": PNG + content[half : -len(PNG)],
+    }
+    publish_example(env, name="large", files=files)
     return SkillVersion.objects.get(namespace=env.name)
 
 
@@ -54,7 +64,38 @@ async def test_a_streamed_archive_is_whole_for_asynchronous_servers(async_client
     assert hashlib.sha256(b"".join(parts)).hexdigest() == version.zip_sha256
 
 
-async def test_readers_that_never_read_cost_a_chunk_each(env: WorkerEnv) -> None:
+CONTENTS: Final[dict[str, bytes]] = {
+    "does not compress": random.Random(2).randbytes(700_000),
+    "compresses a thousand times": b"a" * 3_000_000,
+    "a chunk": b"\xff" * 65_536,
+    "a chunk and a byte": b"\xff" * 65_537,
+    "empty": b"",
+    "mixed": (b"x" * 300_000 + random.Random(3).randbytes(100_000)) * 3,
+}
+
+
+@pytest.mark.parametrize("content", list(CONTENTS.values()), ids=list(CONTENTS))
+async def test_one_file_is_sent_whole_however_it_is_packed(
+    client: Client, async_client: AsyncClient, env: WorkerEnv, content: bytes
+) -> None:
+    files: dict[str, bytes | str] = {"SKILL.md": skill_md("large", "x"), "data.bin": content, "z.txt": b"after"}
+    await sync_to_async(publish_example)(env, name="large", files=files)
+    for answer in (await async_client.get(FILE), await sync_to_async(client.get)(FILE)):
+        found: Any = answer
+        if not found.streaming:
+            received = found.content
+        elif found.is_async:
+            received = b"".join([part async for part in found.streaming_content])
+        else:
+            received = b"".join(await sync_to_async(lambda body: list(body))(found.streaming_content))
+            assert found.headers["Content-Length"] == str(len(content))
+        assert found.status_code == 200
+        assert received == content
+        assert found.streaming is (len(content) > 65_536)
+
+
+@pytest.mark.parametrize("address", [ADDRESS, FILE, IMAGE])
+async def test_readers_that_never_read_cost_a_chunk_each(env: WorkerEnv, address: str) -> None:
     await sync_to_async(publish_large)(env)
     handler = ASGIHandler()
     started = asyncio.Semaphore(0)
@@ -72,7 +113,7 @@ async def test_readers_that_never_read_cost_a_chunk_each(env: WorkerEnv) -> None
         incoming: asyncio.Queue[Mapping[str, Any]] = asyncio.Queue()
         clients.append(incoming)
         incoming.put_nowait({"type": "http.request", "body": b"", "more_body": False})
-        await handler(_scope(), receive, send)
+        await handler(_scope(address), receive, send)
 
     gc.collect()
     tracemalloc.start()
@@ -97,16 +138,17 @@ async def test_readers_that_never_read_cost_a_chunk_each(env: WorkerEnv) -> None
     assert left < READERS * MOST_OF_ONE / 10
 
 
-def _scope() -> dict[str, Any]:
+def _scope(address: str) -> dict[str, Any]:
+    path, _, query = address.partition("?")
     return {
         "type": "http",
         "asgi": {"version": "3.0"},
         "http_version": "1.1",
         "method": "GET",
         "scheme": "http",
-        "path": ADDRESS,
-        "raw_path": ADDRESS.encode(),
-        "query_string": b"",
+        "path": path,
+        "raw_path": path.encode(),
+        "query_string": query.encode(),
         "root_path": "",
         "headers": [(b"host", b"testserver")],
         "client": ("127.0.0.1", 1),

@@ -142,9 +142,10 @@ async def test_what_is_no_request_is_passed_on() -> None:
     assert seen == ["lifespan"]
 
 
-async def test_a_refusal_of_the_api_of_submissions_is_json() -> None:
+@pytest.mark.parametrize("path", ["/api/v1/submissions", "/api/v1/listings", "/api/v1/jobs", "/api/v1/jobs/x/stop"])
+async def test_a_refusal_of_the_api_of_submissions_is_json(path: str) -> None:
     client = Client([])
-    large = {**scope((b"content-length", b"101")), "path": "/api/v1/submissions"}
+    large = {**scope((b"content-length", b"101")), "path": path}
 
     await LimitBodies(reads_all, limit=100)(large, client.receive, client.send)
 
