@@ -6,10 +6,11 @@ from collections.abc import Iterable
 from typing import Final
 
 from submissions.verification.engines.base import Engine
+from submissions.verification.engines.own import OwnEngine
 from submissions.verification.engines.skilltotal import SkillTotal
 from submissions.verification.errors import UnknownEngine
 
-ENGINES: Final[dict[str, type[Engine]]] = {SkillTotal.name: SkillTotal}
+ENGINES: Final[dict[str, type[Engine]]] = {OwnEngine.name: OwnEngine, SkillTotal.name: SkillTotal}
 """Every engine by its name."""
 
 

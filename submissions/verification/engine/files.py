@@ -1,0 +1,159 @@
+"""Read the files of a skill from the disk, each as what it is, and say which were not read."""
+
+from __future__ import annotations
+
+import re
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from submissions.verification.engine.manifests import read_manifest, read_object
+from submissions.verification.engine.markdown import read_markdown
+from submissions.verification.engine.normal import normal_text
+from submissions.verification.engine.parts import Kind, Part
+from submissions.verification.engine.vocabulary import SCRIPT_LANGUAGES
+
+MAX_FILES: Final = 2000
+MAX_FILE: Final = 1_500_000
+MAX_TOTAL: Final = 12_000_000
+# Nothing that a person wrote has such a line, and a pattern must not walk along it.
+MAX_LINE: Final = 20_000
+_MEDIA: Final = re.compile(
+    rb"\x89PNG\r\n\x1a\n|\xff\xd8\xff|GIF8[79]a|RIFF....(?:WEBP|WAVE|AVI )|\x00\x00\x01\x00|wOFF|wOF2|\x00\x01\x00\x00"
+    rb"|OTTO|ttcf|ID3|OggS|fLaC|....ftyp|\x1aE\xdf\xa3",
+    re.DOTALL,
+)
+_SHEBANG: Final = re.compile(r"#![^\n]{0,80}\b(sh|bash|zsh|dash|ksh|python3?|node|perl|ruby|php|osascript|deno|bun)\b")
+_TABLES: Final = frozenset(
+    {".csv", ".tsv", ".jsonl", ".ndjson", ".geojson", ".fasta", ".vcf", ".po", ".srt", ".map", ".lock"}
+)
+_TEXTS: Final = frozenset(
+    {"", ".md", ".mdx", ".markdown", ".txt", ".rst", ".adoc", ".mdc", ".prompt", ".tmpl", ".j2", ".template"}
+)
+
+
+@dataclass
+class SkillParts:
+    """What a skill consists of: its parts in the order of its files, what was left unread, and disguises of letters.
+
+    ``unread`` and ``disguises`` are tuples of a file and a sentence, and of a file, a line and a kind.
+    """
+
+    parts: list[Part] = field(default_factory=list)
+    unread: list[tuple[str, str]] = field(default_factory=list)
+    disguises: list[tuple[str, int, str]] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+
+
+def read_skill(root: Path) -> SkillParts:
+    """Read every file below ``root`` within the limits of this module; links are not followed."""
+    skill = SkillParts()
+    total = 0
+    paths = sorted(_files(root), key=lambda path: (path.name != "SKILL.md", path.as_posix()))
+    for number, path in enumerate(paths):
+        name = path.relative_to(root).as_posix()
+        skill.names.append(name)
+        size = path.stat().st_size
+        if number >= MAX_FILES or total + min(size, MAX_FILE) > MAX_TOTAL:
+            skill.unread.append((name, "The skill has more files or text than this engine reads."))
+            continue
+        with path.open("rb") as file:
+            data = file.read(MAX_FILE + 1)
+        if (text := _text_of(data, name, skill)) is None:
+            continue
+        if len(data) > MAX_FILE and PurePosixPath(name).suffix.lower() not in _TABLES:
+            skill.unread.append((name, f"Only its first {MAX_FILE:,} bytes were read."))
+        total += len(data)
+        _read_file(text, name, skill)
+    return skill
+
+
+def _files(root: Path) -> Iterator[Path]:
+    waiting = [root]
+    while waiting:
+        for path in waiting.pop().iterdir():
+            mode = path.lstat().st_mode
+            if stat.S_ISDIR(mode):
+                waiting.append(path)
+            elif stat.S_ISREG(mode):
+                yield path
+
+
+def _text_of(data: bytes, name: str, skill: SkillParts) -> str | None:
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return data.decode("utf-16", "replace")
+    if b"\0" not in data:
+        try:
+            return data.decode("utf-8")
+        except UnicodeDecodeError:
+            return data.decode("latin-1")
+    if _MEDIA.match(data) is None:
+        skill.unread.append((name, "It is neither text nor a known kind of media."))
+    return None
+
+
+def _read_file(text: str, name: str, skill: SkillParts) -> None:
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    text, disguises = normal_text(text)
+    skill.disguises += [(name, line + 1, kind) for kind, line in disguises.items()]
+    if len(text) > MAX_LINE:
+        text = _without_long_lines(text)
+    suffix = PurePosixPath(name).suffix.lower()
+    language = _language(text, name, suffix)
+    if suffix in _TABLES:
+        skill.parts.append(Part(Kind.DATA, text[:100_000], name))
+        return
+    if language == "markdown" or (suffix in _TEXTS and language == ""):
+        for part in read_markdown(text, name):
+            skill.parts.append(part)
+            skill.parts += _within(part)
+        return
+    held = list(read_manifest(text, name))
+    skill.parts += held
+    kind = Kind.DATA if language in {"json", "yaml", "toml", "ini", "html", ""} or held else Kind.CODE
+    skill.parts.append(Part(kind, text, name, 1, language))
+
+
+def _within(part: Part) -> Iterator[Part]:
+    """Yield the parts of a manifest that a document shows, and those of a document in a fence."""
+    if part.kind is not Kind.CODE or part.inline:
+        return
+    if part.language == "json" and (
+        '"scripts"' in part.text or '"hooks"' in part.text or '"mcpServers"' in part.text or '"command"' in part.text
+    ):
+        yield from read_object(part.text, part.file, part.line)
+    elif part.language in {"markdown", "text", ""}:
+        yield Part(Kind.PROSE, part.text, part.file, part.line, "fenced", part.heading, part.lead)
+    elif part.language == "yaml" and "run:" in part.text:
+        for inner in read_manifest(part.text, "x.yml"):
+            yield Part(Kind.CODE, inner.text, part.file, part.line + inner.line - 1, "shell", part.heading, part.lead)
+
+
+def _language(text: str, name: str, suffix: str) -> str:
+    if (match := _SHEBANG.match(text)) is not None:
+        word = match[1]
+        return "python" if word.startswith("python") else SCRIPT_LANGUAGES.get(word, "javascript")
+    base = PurePosixPath(name).name.lower()
+    if base.startswith("dockerfile") or base in {"makefile", "justfile"}:
+        return base.partition(".")[0]
+    return SCRIPT_LANGUAGES.get(suffix.removeprefix("."), "")
+
+
+def _without_long_lines(text: str) -> str:
+    """Return ``text`` with a line that is too long broken at blanks and semicolons, where that changes no meaning.
+
+    Its lines are then longer in number, so places after it are too high; such a file is made by a program.
+    """
+    lines = text.split("\n")
+    if all(len(line) <= MAX_LINE for line in lines):
+        return text
+    whole = []
+    for line in lines:
+        while len(line) > MAX_LINE:
+            cut = max(line.rfind(";", 0, MAX_LINE), line.rfind(" ", 0, MAX_LINE)) + 1 or MAX_LINE
+            whole.append(line[:cut])
+            line = line[cut:]
+        whole.append(line)
+    return "\n".join(whole)

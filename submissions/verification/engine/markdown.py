@@ -1,0 +1,142 @@
+"""Take Markdown apart into what an agent follows, what it runs, and what it is only told about."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from submissions.verification.engine.parts import Kind, Part
+from submissions.verification.engine.vocabulary import SCRIPT_LANGUAGES
+
+# Blocks alone: what is inside them is read below, at a fraction of the time.
+_BLOCKS: Final = MarkdownIt("commonmark", {"maxNesting": 60}).enable("table")
+_CHUNK: Final = 200_000
+_FRONT: Final = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*\r?$\n?", re.DOTALL | re.MULTILINE)
+_COMMENT: Final = re.compile(r"<!--(.*?)(?:-->|\Z)", re.DOTALL)
+_REFERENCE: Final = re.compile(r"^\[(?://|comment|_)[^\]\n]{0,40}\]:\s*\S+\s*[\"'(](.{1,2000})[\"')]\s*$", re.MULTILINE)
+_INLINE: Final = re.compile(r"(?<!`)(`{1,3})(?!`)([^`\n]{1,4000})\1(?!`)")
+_COMMAND: Final = re.compile(
+    r"^\s*(?:\$ |> |sudo |curl |wget |nc |ncat |bash |sh |zsh |python3? |node |npx |npm |pip3? |echo |printf "
+    r"|cat |export |eval |source "
+    r"|powershell|pwsh|iwr |irm |iex|rm |chmod |crontab|ssh |scp |rsync |tar |zip |docker |git |openssl |dig "
+    r"|nslookup |env\b|osascript |launchctl |mkfifo |\* \* )"
+)
+_SHELL_PROSE: Final = re.compile(
+    r"^\s{0,8}(?:[-*+]\s+|\d{1,3}[.)]\s+)?((?:curl|wget|bash|sh|nc|powershell|pip3?|npm|npx|git|python3?|scp"
+    r"|iwr|irm)\s+[-\w./:'\"$@].*)$"
+)
+
+
+def read_markdown(text: str, file: str) -> Iterator[Part]:
+    """Yield the parts of a document; a very long one is taken in pieces, whose fences end with them."""
+    line = 1
+    if (front := _FRONT.match(text)) is not None:
+        yield Part(Kind.DATA, front[1], file, 2, "yaml", origin="frontmatter")
+        line += front[0].count("\n")
+        text = text[front.end() :]
+    # A heading before the front matter is read by no client, but the rest of the document is.
+    while text:
+        end = len(text) if len(text) <= _CHUNK else text.rfind("\n", 0, _CHUNK) + 1 or _CHUNK
+        yield from _read_chunk(text[:end], file, line)
+        line += text.count("\n", 0, end)
+        text = text[end:]
+
+
+class _Place:
+    def __init__(self) -> None:
+        self.headings: list[tuple[int, str]] = []
+        self.lead = ""
+
+    @property
+    def heading(self) -> str:
+        return " / ".join(text for _level, text in self.headings[-3:])
+
+
+def _read_chunk(text: str, file: str, first: int) -> Iterator[Part]:
+    place = _Place()
+    prose: list[tuple[int, str]] = []
+    tokens = _block_tokens(text)
+    covered = 0
+    for index, token in enumerate(tokens):
+        if token.map is None and token.type != "inline":
+            continue
+        start = token.map[0] if token.map else covered
+        if token.type == "inline":
+            if index and tokens[index - 1].type == "heading_open":
+                yield from _prose_part(prose, file, place)
+                prose = []
+                level = int(tokens[index - 1].tag[1])
+                while place.headings and place.headings[-1][0] >= level:
+                    place.headings.pop()
+                place.headings.append((level, token.content[:120]))
+            mark = "- " if index > 1 and tokens[index - 2].type == "list_item_open" else ""
+            mark = "> " if token.level > 1 and _in_quote(tokens, index) else mark
+            prose.append((first + start, mark + token.content))
+            place.lead = token.content[-300:]
+            yield from _inline_code(token.content, file, first + start, place)
+        elif token.type in {"fence", "code_block"}:
+            yield _code_part(token, file, first + start + (token.type == "fence"), place)
+        elif token.type == "html_block":
+            prose.append((first + start, _COMMENT.sub(" ", token.content)))
+    yield from _prose_part(prose, file, place)
+    yield from _hidden(text, file, first)
+
+
+def _block_tokens(text: str) -> list[Token]:
+    tokens: list[Token] = []
+    _BLOCKS.block.parse(text.replace("\0", "\ufffd"), _BLOCKS, {}, tokens)
+    return tokens
+
+
+def _in_quote(tokens: list[Token], index: int) -> bool:
+    depth = tokens[index].level
+    for token in reversed(tokens[max(0, index - 12) : index]):
+        if token.level < depth:
+            if token.type == "blockquote_open":
+                return True
+            depth = token.level
+    return False
+
+
+def _prose_part(prose: list[tuple[int, str]], file: str, place: _Place) -> Iterator[Part]:
+    """Yield what stands under one heading as one part, each block on the line where it is in the file."""
+    if not prose:
+        return
+    first = prose[0][0]
+    lines: list[str] = []
+    for line, content in prose:
+        lines += [""] * (line - first - len(lines))
+        lines += content.rstrip("\n").split("\n")
+    yield Part(Kind.PROSE, "\n".join(lines), file, first, "", place.heading or " ")
+
+
+def _code_part(token: Token, file: str, line: int, place: _Place) -> Part:
+    name = token.info.strip().split(" ")[0].strip("{}.").lower() if token.info else ""
+    language = SCRIPT_LANGUAGES.get(name.partition(":")[0].partition(",")[0], "text" if name else "")
+    return Part(Kind.CODE, token.content, file, line, language, place.heading or " ", place.lead)
+
+
+def _inline_code(content: str, file: str, line: int, place: _Place) -> Iterator[Part]:
+    """Yield commands in inline code, and lines of plain text that are commands."""
+    for match in _INLINE.finditer(content):
+        if _COMMAND.match(match[2]) or "|" in match[2] or "/dev/tcp" in match[2] or ">>" in match[2]:
+            at = line + content.count("\n", 0, match.start())
+            around = content[max(0, match.start() - 200) : match.start()]
+            yield Part(Kind.CODE, match[2], file, at, "shell", place.heading or " ", around, inline=True)
+    for offset, one in enumerate(content.split("\n")):
+        if len(one) < 2000 and (command := _SHELL_PROSE.match(one)) is not None:
+            yield Part(
+                Kind.CODE, command[1], file, line + offset, "shell", place.heading or " ", place.lead, inline=True
+            )
+
+
+def _hidden(text: str, file: str, first: int) -> Iterator[Part]:
+    for match in [*_COMMENT.finditer(text), *_REFERENCE.finditer(text)]:
+        if match[1].strip():
+            yield Part(
+                Kind.COMMENT, match[1], file, first + text.count("\n", 0, match.start(1)), heading=" ", hidden=True
+            )

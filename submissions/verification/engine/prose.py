@@ -1,0 +1,172 @@
+"""Read what text asks of an agent: who is to send, hide, fetch, follow or change what, sentence by sentence."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from submissions.verification.engine import phrases
+from submissions.verification.engine.hosts import URL, is_local, urls_in
+from submissions.verification.engine.parts import Part, Sign
+from submissions.verification.engine.values import DOTENV, PERSON, SECRET, is_drop, labels_of_path
+from submissions.verification.engine.vocabulary import AGENT_FILE, CHAT_TOKENS
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence with its line in the part (from 0), and whether it is told about rather than asked for."""
+
+    text: str
+    line: int
+    told: bool
+    bare: str
+
+
+def sentences_of(part: Part) -> Iterator[Sentence]:
+    """Yield the sentences of a part; quotations are taken out of ``bare``."""
+    for offset, line in enumerate(part.text.split("\n")):
+        if len(line) < 3:
+            continue
+        table = line.lstrip().startswith("|")
+        line = CHAT_TOKENS.sub(" (chat token) ", line)
+        for match in phrases.SENTENCE.finditer(line[:6000]):
+            text = match[0].strip()
+            if len(text) < 4:
+                continue
+            bare = URL.sub(" (address) ", phrases.QUOTED.sub(" … ", text))
+            yield Sentence(text, offset, table or phrases.TOLD.search(bare) is not None, bare)
+
+
+def prose_signs(part: Part) -> Iterator[Sign]:
+    """Yield what the text of a part asks for; combinations are looked for within its section."""
+    sentences = list(sentences_of(part))[:3000]
+    yield from _alone(part, sentences)
+    yield from _together(part, sentences)
+
+
+def _at(name: str, part: Part, one: Sentence, detail: str = "") -> Sign:
+    return Sign(name, part, part.line + (0 if part.origin else one.line), one.text[:240], detail)
+
+
+def _alone(part: Part, sentences: list[Sentence]) -> Iterator[Sign]:
+    for one_at, one in enumerate(sentences):
+        text, bare = one.text, one.bare
+        if one.told:
+            continue
+        if not _negated(bare, phrases.OVERRIDE) and (phrases.OVERRIDE.search(bare) or phrases.ROLE.search(bare)):
+            yield _at("rules-overridden", part, one)
+        if "(chat token)" in bare:
+            yield _at("rules-overridden", part, one, "tokens of a chat")
+        if (obeyed := phrases.OBEY.search(bare)) is not None and not _negated(bare, phrases.OBEY):
+            if phrases.NEGATED.search(obeyed[0]) or "untrusted" in obeyed[0]:
+                continue
+            yield _at("strangers-obeyed", part, one)
+        if phrases.MANDATE.search(text):
+            yield _at("rules-overridden", part, one)
+        if (match := phrases.FOLLOW.search(phrases.LINK.sub("]", text))) is not None and not all(
+            is_local(host) for host, _p in urls_in(text)
+        ):
+            yield _at("instructions-fetched", part, one, match[0][:200])
+        if phrases.PASTE.search(text) and (is_drop(text) or part.hidden):
+            yield _at("command-pasted", part, one)
+        if (match := phrases.DOWNLOAD_RUN.search(text)) is not None:
+            yield _at("download-asked", part, one, match[1] or match[2] or match[3] or "")
+        if phrases.INVENTORY.search(bare) and not _negated(bare, phrases.INVENTORY):
+            yield _at("secrets-collected", part, one)
+        if phrases.BACKDOOR.search(text) and not _negated(bare, phrases.BACKDOOR):
+            yield _at("backdoor-asked", part, one)
+        if phrases.PROTECTION.search(bare) and not _negated(bare, phrases.PROTECTION):
+            yield _at("protection-off-asked", part, one)
+        if AGENT_FILE.search(text) and phrases.LOOSEN.search(text) and not _negated(bare, phrases.LOOSEN):
+            yield _at("agent-loosened", part, one)
+        yield from _sending(part, one, sentences[max(0, one_at - 6) : one_at])
+
+
+def _sending(part: Part, one: Sentence, before: list[Sentence]) -> Iterator[Sign]:
+    # A link is for reading; where something is to go is written out.
+    text = phrases.LINK.sub("]", one.text)
+    if one.told or phrases.SEND.search(one.bare) is None:
+        return
+    addresses = [host for host, _path in urls_in(text) if not is_local(host)]
+    path_labels = labels_of_path(text)
+    outward = addresses or phrases.DNS.search(text) or (path_labels & {SECRET, PERSON} and phrases.OUTWARD.search(text))
+    if not outward or _negated(one.bare, phrases.SEND):
+        return
+    address = URL.search(text)
+    always = phrases.ALWAYS.search(text) is not None or any(phrases.ALWAYS.search(other.bare) for other in before)
+    where = address[0] if address is not None else ""
+    if (path_labels & {SECRET, PERSON, DOTENV} and phrases.HARD_SEND.search(text)) or (
+        phrases.GRAVE.search(one.bare)
+        and phrases.HARD_SEND.search(text)
+        and not re.search(r"\b(?:your|an?) (?:api )?(?:key|token|secret)\b", text, re.IGNORECASE)
+    ):
+        yield _at("secret-sent-by-agent", part, one, where)
+    elif phrases.THINGS.search(text) and phrases.HARD_SEND.search(one.bare) and (always or is_drop(text)):
+        yield _at("data-sent-by-agent", part, one, where)
+
+
+def _together(part: Part, sentences: list[Sentence]) -> Iterator[Sign]:
+    """Look for steps that belong together: within nine sentences of a section, in order."""
+    for index, one in enumerate(sentences):
+        near = sentences[index + 1 : index + 9]
+        if one.told:
+            continue
+        labels = labels_of_path(one.text)
+        if (
+            (labels or phrases.GRAVE.search(one.bare))
+            and (PERSON in labels or phrases.READ.search(one.bare))
+            and not _negated(one.bare, phrases.READ)
+        ):
+            for later in near:
+                if (
+                    not later.told
+                    and phrases.HARD_SEND.search(later.text)
+                    and (URL.search(later.text) or phrases.DNS.search(later.text))
+                ):
+                    if labels or is_drop(later.text) or phrases.THINGS.search(later.bare):
+                        yield _at("secret-sent-by-agent", part, later)
+                    break
+        around = sentences[max(0, index - 4) : index + 5]
+        if (match := phrases.HIDE.search(one.bare)) is not None:
+            deeds = [
+                other
+                for other in around
+                if phrases.HARD_SEND.search(other.bare)
+                and phrases.THINGS.search(other.bare)
+                and not _negated(other.bare, phrases.HARD_SEND)
+            ]
+            if phrases.STRONG_HIDE.search(one.bare):
+                yield _at("hidden-from-user", part, one, "said")
+            elif deeds and "silently" not in match[0].lower():
+                yield _at("hidden-from-user", part, one, "sends")
+            elif (
+                phrases.AGAINST.search(one.bare)
+                and phrases.ACT.search(one.bare)
+                and phrases.NEGATED.search(one.bare, 0, max(match.start(), 1)) is None
+            ):
+                yield _at("hidden-from-user", part, one, "acts")
+        if phrases.DENY.search(one.bare) and any(
+            phrases.HIDE.search(other.bare) or phrases.HARD_SEND.search(other.bare) for other in around
+        ):
+            yield _at("user-lied-to", part, one)
+        if (
+            phrases.AGAINST.search(one.bare)
+            and phrases.ACT.search(one.bare)
+            and not _negated(one.bare, phrases.AGAINST)
+        ):
+            again = [other for other in around if other is not one and phrases.AGAINST.search(other.bare)]
+            if again:
+                yield _at("user-overruled", part, one)
+        if phrases.PASSWORD.search(one.text):
+            window = " ".join(other.text for other in around)
+            if phrases.REMOVE.search(window):
+                yield _at("files-locked", part, one)
+            elif URL.search(window) and re.search(r"\b(?:download|extract|run|install)\b", window, re.IGNORECASE):
+                yield _at("password-download", part, one)
+
+
+def _negated(text: str, pattern: re.Pattern[str]) -> bool:
+    """Return whether what a pattern finds is forbidden: a word of negation stands shortly before it."""
+    match = pattern.search(text)
+    return match is not None and phrases.NEGATED.search(text, max(0, match.start() - 40), match.start() + 1) is not None

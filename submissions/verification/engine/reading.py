@@ -1,0 +1,117 @@
+"""Take every part of a skill to the reader of its language, and what these decode back to a reader again."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Final
+
+from submissions.verification.engine.code_flows import CodeFlows
+from submissions.verification.engine.decoding import decoded_texts, is_telling
+from submissions.verification.engine.files import SkillParts
+from submissions.verification.engine.parts import Kind, Part, Sign
+from submissions.verification.engine.prose import prose_signs
+from submissions.verification.engine.python_flows import PythonFlows
+from submissions.verification.engine.shell_flows import ShellFlows
+from submissions.verification.engine.shell_outputs import ShellState
+from submissions.verification.engine.values import Functions
+
+# What is decoded is read again this often, and so many parts in all.
+DEEPEST: Final = 4
+MOST_PARTS: Final = 6000
+# Files of Python that use each other are read together where they are few and short.
+_MOST_RELATED: Final = 8
+_LONGEST_RELATED: Final = 40_000
+
+
+class Reading:
+    """All signs of a skill, in the order of its parts."""
+
+    def __init__(self, skill: SkillParts) -> None:
+        self.signs: list[Sign] = []
+        self.unread: list[tuple[str, str]] = []
+        self._shells: dict[str, ShellState] = {}
+        self._functions = Functions()
+        waiting = deque((part, 0) for part in self._ordered(skill.parts))
+        read = 0
+        while waiting:
+            part, depth = waiting.popleft()
+            read += 1
+            if read > MOST_PARTS:
+                self.unread.append((part.file, "The skill has more parts than this engine reads."))
+                break
+            for inner in self._read(part):
+                if depth < DEEPEST:
+                    waiting.append((inner, depth + 1))
+
+    def _ordered(self, parts: list[Part]) -> list[Part]:
+        """Read Python once more where its files use each other, so that what one returns is known in the others."""
+        scripts = [
+            part for part in parts if part.language == "python" and part.kind is Kind.CODE and not part.is_document
+        ]
+        if 1 < len(scripts) <= _MOST_RELATED and sum(len(part.text) for part in scripts) < _LONGEST_RELATED:
+            for part in scripts * 2:
+                self._python(part)
+            self.signs.clear()
+        return parts
+
+    def _read(self, part: Part) -> list[Part]:
+        found: list[Part] = []
+        if part.kind is Kind.CODE:
+            found += self._code(part)
+        elif part.kind in {Kind.PROSE, Kind.COMMENT}:
+            self.signs += prose_signs(part)
+        if part.kind is not Kind.DATA or part.origin == "frontmatter":
+            found += self._decoded(part)
+        if part.origin == "frontmatter":
+            self.signs += prose_signs(part)
+        return found
+
+    def _code(self, part: Part) -> list[Part]:
+        language = part.language
+        if language == "python":
+            return self._python(part)
+        if language in {"shell", "makefile", "dockerfile"} or (language == "" and part.is_document):
+            shell = ShellFlows(part, self._shells.setdefault(part.file, ShellState()))
+            self.signs += shell.run()
+            return shell.found + (self._loose(part) if language == "" else [])
+        if language == "powershell":
+            shell = ShellFlows(part, self._shells.setdefault(part.file, ShellState()))
+            self.signs += shell.run()
+            return [*shell.found, *self._loose(part)]
+        if language in {"json", "yaml", "toml", "ini", "html", "sql", "markdown"}:
+            return []
+        if language == "text":
+            shell = ShellFlows(part, ShellState())
+            self.signs += shell.run()
+            return shell.found
+        return self._loose(part)
+
+    def _loose(self, part: Part) -> list[Part]:
+        code = CodeFlows(part)
+        self.signs += code.run()
+        return code.found
+
+    def _python(self, part: Part) -> list[Part]:
+        flows = PythonFlows(part, self._functions)
+        try:
+            self.signs += flows.run()
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            found = self._loose(part)
+            if part.is_document:
+                # A fence with the wrong name.
+                shell = ShellFlows(part, self._shells.setdefault(part.file, ShellState()))
+                self.signs += shell.run()
+                found += shell.found
+            return found
+        return flows.found
+
+    def _decoded(self, part: Part) -> list[Part]:
+        found: list[Part] = []
+        for place, way, text in decoded_texts(part.text[:400_000]):
+            if not is_telling(text) or len(found) >= 50:
+                continue
+            line = part.line + (0 if part.origin else part.text.count("\n", 0, place))
+            kind = Kind.PROSE if part.kind is not Kind.CODE else Kind.CODE
+            for language in ("shell", "python") if kind is Kind.CODE else ("",):
+                found.append(Part(kind, text, part.file, line, language, part.heading, part.lead, way))
+        return found

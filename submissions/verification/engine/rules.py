@@ -1,0 +1,34 @@
+"""The rules: a table of what each finding means, read from rules.toml."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+VERSION: Final = "1"
+"""The version of the engine, which results are keyed by: raise it with every change of what is read or judged."""
+
+MOST_FINDINGS: Final = 300
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One rule: ``why`` it matters, ``advice`` for the author, ``severity`` and ``kind`` as findings have them."""
+
+    id: str
+    title: str
+    why: str
+    advice: str
+    severity: str
+    kind: str
+
+
+def _read() -> Mapping[str, Rule]:
+    table = tomllib.loads(Path(__file__).with_name("rules.toml").read_text(encoding="utf-8"))
+    return {name: Rule(name, **fields) for name, fields in table.items()}
+
+
+RULES: Final = _read()
