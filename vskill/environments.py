@@ -62,7 +62,7 @@ class Policy:
     trusted_owners: tuple[str, ...] = ()
     scan_trusted_owners: bool = True
     queue_weights: tuple[tuple[str, float], ...] = ()
-    tier1_engines: tuple[str, ...] = ("skilltotal",)
+    tier1_engines: tuple[str, ...] = ("vskill", "skilltotal")
     tier2_engines: tuple[str, ...] = ()
 
 

@@ -33,7 +33,7 @@ ARGUMENTS = {
     "verify_store": [],
 }
 # These use no table, or migrate by themselves, or use those of Django, which manage.py watches over.
-OTHERS = {"clean_scratch", "evaluate", "first_admin", "scan", "settings", "state_diagram", "up"}
+OTHERS = {"clean_scratch", "evaluate", "first_admin", "rules", "scan", "settings", "state_diagram", "up"}
 
 
 @pytest.fixture

@@ -97,8 +97,8 @@ def _weigh(sign: Sign, promise: Promise) -> str:
     severity = RULES[sign.name].severity
     if sign.name in {"downloaded-code-run", "download-asked"}:
         severity = _of_download(sign.detail, promise)
-    elif sign.name == "file-sent" and not sign.detail:
-        return ""
+    elif sign.name == "file-sent":
+        severity = _of_upload(sign.detail, promise)
     elif sign.name == "token-sent" and any(
         brand(host) and brand(host) in promise.words for host, _path in urls_in(sign.detail)
     ):
@@ -129,6 +129,20 @@ def _of_download(address: str, promise: Promise) -> str:
         else:
             return "high"
     return worst
+
+
+def _of_upload(address: str, promise: Promise) -> str:
+    """Return how grave it is to send a file to an address: what the skill promises, or nobody can tell, is a note."""
+    hosts = urls_in(address)
+    if not hosts or all(_is_promised(host, promise) for host, _path in hosts):
+        return "low"
+    return RULES["file-sent"].severity
+
+
+def _is_promised(host: str, promise: Promise) -> bool:
+    """Return whether a skill's name or description names the owner of a host, or the host is an example."""
+    own = brand(host)
+    return own in promise.words or own in {"example", "yourdomain", "your-domain", "domain"} or own.startswith("your")
 
 
 def _of_owner(path: str, promise: Promise) -> bool:

@@ -13,7 +13,9 @@ from submissions.verification.engine.parts import Kind, Part
 from submissions.verification.engine.vocabulary import SCRIPT_LANGUAGES
 
 # Blocks alone: what is inside them is read below, at a fraction of the time.
-_BLOCKS: Final = MarkdownIt("commonmark", {"maxNesting": 60}).enable("table")
+_BLOCKS: Final = MarkdownIt("commonmark", {"maxNesting": 40}).enable("table")
+_DEEPEST_INDENT: Final = 80
+_INDENT: Final = re.compile(rf"^[ \t]{{{_DEEPEST_INDENT},}}", re.MULTILINE)
 _CHUNK: Final = 200_000
 _FRONT: Final = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*\r?$\n?", re.DOTALL | re.MULTILINE)
 _COMMENT: Final = re.compile(r"<!--(.*?)(?:-->|\Z)", re.DOTALL)
@@ -38,6 +40,8 @@ def read_markdown(text: str, file: str) -> Iterator[Part]:
         yield Part(Kind.DATA, front[1], file, 2, "yaml", origin="frontmatter")
         line += front[0].count("\n")
         text = text[front.end() :]
+    # Nobody indents that far, and lists within lists would cost their square.
+    text = _INDENT.sub(" " * _DEEPEST_INDENT, text)
     # A heading before the front matter is read by no client, but the rest of the document is.
     while text:
         end = len(text) if len(text) <= _CHUNK else text.rfind("\n", 0, _CHUNK) + 1 or _CHUNK
@@ -74,6 +78,7 @@ def _read_chunk(text: str, file: str, first: int) -> Iterator[Part]:
                     place.headings.pop()
                 place.headings.append((level, token.content[:120]))
             mark = "- " if index > 1 and tokens[index - 2].type == "list_item_open" else ""
+            mark = "| " if index and tokens[index - 1].type in {"td_open", "th_open"} else mark
             mark = "> " if token.level > 1 and _in_quote(tokens, index) else mark
             prose.append((first + start, mark + token.content))
             place.lead = token.content[-300:]

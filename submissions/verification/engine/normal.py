@@ -9,7 +9,7 @@ from typing import Final
 _INVISIBLE: Final = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2060-\u2064\u206a-\u206f\ufeff]"
 )
-_JOINED: Final = re.compile("(?<=[A-Za-z])[\u00ad\u200b\u200c\u200d\u2060\ufeff]+(?=[A-Za-z])")
+_JOINED: Final = re.compile("(?<=[A-Za-z])[\u200b\u200c\u200d\u2060]+(?=[A-Za-z])")
 _OVERRIDE: Final = re.compile("[\u202d\u202e]")
 _BIDI: Final = re.compile("[\u202a-\u202e\u2066-\u2069]")
 _TAGS: Final = re.compile("[\U000e0020-\U000e007e]{4,}")

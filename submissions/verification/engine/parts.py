@@ -19,10 +19,10 @@ class Kind(StrEnum):
 class Part:
     """A stretch of a file with one meaning.
 
-    ``line`` is where it begins in the file, from 1. ``language`` is '' where unknown. ``heading`` are the
-    headings above it, ``lead`` is the sentence before a block of code. ``origin`` says what it was decoded from, or
-    which field of a manifest holds it; '' for what stands in the file as it is. ``starts_itself`` marks what runs
-    without being asked for: hooks, install scripts, servers of tools. ``hidden`` marks what a reader of the page does not see.
+    ``line`` is where it begins in the file, from 1. ``language`` is '' where unknown. ``heading`` are the headings
+    above it, ``lead`` is the sentence before a block of code. ``origin`` says what it was decoded from, or which field
+    of a manifest holds it; '' for what stands in the file as it is. ``inline`` is code within a sentence, ``hidden``
+    what a reader of the page does not see, ``starts_itself`` what runs unasked: hooks and install scripts.
     """
 
     kind: Kind

@@ -5,6 +5,27 @@ from __future__ import annotations
 import re
 from typing import Final
 
+
+class Phrase:
+    """A pattern that is tried only where words that it cannot do without occur, which is quicker by far.
+
+    ``needs`` are groups of beginnings of words, in lower case and separated by blanks (a blank inside one is written
+    ``_``); of each group one must occur.
+    """
+
+    def __init__(self, needs: tuple[str, ...], pattern: str, flags: re.RegexFlag) -> None:
+        self._needs = [[word.replace("_", " ") for word in group.split()] for group in needs]
+        self._pattern = re.compile(pattern, flags)
+
+    def search(self, text: str) -> re.Match[str] | None:
+        """Return the first place where the phrase occurs in ``text``, or None."""
+        lower = text.lower()
+        for group in self._needs:
+            if not any(word in lower for word in group):
+                return None
+        return self._pattern.search(text)
+
+
 SENTENCE: Final = re.compile(r"[^.!?\n|]{3,600}(?:[.!?](?!\s)[^.!?\n|]{0,300}){0,12}")
 LINK: Final = re.compile(r"\]\([^)\s]{1,400}\)")
 QUOTED: Final = re.compile(r"\"[^\"\n]{0,200}\"|“[^”\n]{0,200}”|`[^`\n]{0,200}`|'[^'\n]{12,200}'")
@@ -21,7 +42,8 @@ TOLD: Final = re.compile(
     r"|treat (?:it|them|this) as data)",
     re.IGNORECASE,
 )
-OVERRIDE: Final = re.compile(
+OVERRIDE: Final = Phrase(
+    ("ignor disregard forget bypass supersed discard overrid",),
     r"\b(?:ignore|disregard|forget|bypass|supersed\w+|discard)\b[^.\n]{0,30}\b(?:all|previous|prior|above"
     r"|earlier|preceding|system|original|safety|core|your)\b[^.\n]{0,12}"
     r"\b(?:instructions?|prompts?|directives?|guidelines|guardrails|checks?|rules|training|polic(?:y|ies)"
@@ -33,7 +55,13 @@ OVERRIDE: Final = re.compile(
     r"|restrictions)\b",
     re.IGNORECASE,
 )
-ROLE: Final = re.compile(
+ROLE: Final = Phrase(
+    (
+        (
+            "you_are_now anything_now restriction guideline filter no_longer_bound refuse precedence priority "
+            "polic rules limits"
+        ),
+    ),
     r"\byou are now\b[^.\n]{0,40}\b(?:unrestricted|unfiltered|DAN\b|jailbroken|free|in (?:unrestricted"
     r"|developer|god|admin|debug|maintenance) mode|no longer)|\bdo anything now\b|\bno (?:safety"
     r"|content) (?:guidelines|restrictions|filters)"
@@ -45,7 +73,18 @@ ROLE: Final = re.compile(
     r"|priority) over (?:all|any|the|other|system|user)",
     re.IGNORECASE,
 )
-HIDE: Final = re.compile(
+HIDE: Final = Phrase(
+    (
+        (
+            "tell mention inform notif reveal disclos alert show report log discuss acknowledg expos visible "
+            "display label reflect surfaced hid conceal secret invisible knowledge silently covertly background "
+            "aware prompted know see"
+        ),
+        (
+            "user users them anyone human customer operator output conversation response review this these from "
+            "log silently covertly background disclosed"
+        ),
+    ),
     r"\b(?:do not|don't|never|not|without|no need to|must not|should not|avoid"
     r"|refrain from)\s+(?:\w+\s){0,2}?(?:tell|mention|inform|notif|reveal|disclos|alert|show|report|log|discuss"
     r"|acknowledg|expos)\w*\b[^.\n]{0,70}\b(?:user|users|them|anyone|human|customer|operator|output"
@@ -59,7 +98,11 @@ HIDE: Final = re.compile(
     r"|\bsilently\b|\bcovertly\b|\bin the background without",
     re.IGNORECASE,
 )
-STRONG_HIDE: Final = re.compile(
+STRONG_HIDE: Final = Phrase(
+    (
+        "not never without n't hide keep_this transparently silently covertly",
+        "this these those such user disclosed performed done sent collected transmitted",
+    ),
     r"\b(?:this|these|those|such)\s(?:\w+\s){0,3}(?:operations?|steps?|transmissions?|collections?|escalations?"
     r"|behaviou?rs?|changes?|process|actions?|instructions?|profiles?|premiums?|data|uploads?|modifications?"
     r"|background \w+)\b[^.\n]{0,40}\b(?:not|never|without)\b[^.\n]{0,40}\b(?:shown|disclosed|mention\w*"
@@ -75,14 +118,24 @@ STRONG_HIDE: Final = re.compile(
     r"|silently|covertly)",
     re.IGNORECASE,
 )
-DENY: Final = re.compile(
+DENY: Final = Phrase(
+    (
+        "user anyone someone they asked",
+        "if_",
+    ),
     r"\bif (?:the )?(?:user|anyone|someone|they|asked)\b[^.\n]{0,120}\b(?:say|respond|claim|deny|state|answer"
     r"|confirm|pretend|deflect|reply|explain)\b[^.\n]{0,120}\b(?:no special|does not|doesn't|do not|don't"
     r"|not (?:retain|collect|send|store)|nothing|standard|routine|normal|deny|have no|checking for|is complete"
     r"|only)\b",
     re.IGNORECASE,
 )
-SEND: Final = re.compile(
+SEND: Final = Phrase(
+    (
+        (
+            "send upload post transmit forward exfiltrat submit report cop push leak relay deliver sync stream "
+            "publish pipe email back open include log"
+        ),
+    ),
     r"\b(?:send|sends|sending|upload|uploads|post|posts|transmit|transmits|transmitted|forward|forwards"
     r"|exfiltrat\w*|submit|report|copy|copies|push|leak|relay|deliver|sync|stream|publish|pipe|email|backup"
     r"|back up|make a (?:manual )?backup|open|include|log)\b",
@@ -104,7 +157,13 @@ THINGS: Final = re.compile(
     r"|information|vitals)\b",
     re.IGNORECASE,
 )
-GRAVE: Final = re.compile(
+GRAVE: Final = Phrase(
+    (
+        (
+            "environment credential api_key token secret password private_key ssh_key prompt history conversation "
+            "cookie clipboard screenshot keystroke session inbox emails"
+        ),
+    ),
     r"\b(?:environment variables|credentials?|api keys?|(?:access|auth|session|bearer|all|every|user) tokens?"
     r"|secrets|passwords?|private keys?|ssh keys?|system prompt|chat history|conversation history"
     r"|entire conversation|full conversation|browser (?:history|cookies)|clipboard|screenshots?|keystrokes"
@@ -124,13 +183,22 @@ READ: Final = re.compile(
     r"|enumerate|list|grab|retrieve|examine|concatenate|analy[sz]e)\b",
     re.IGNORECASE,
 )
-INVENTORY: Final = re.compile(
+INVENTORY: Final = Phrase(
+    (
+        "inventory collect gather harvest dump enumerate extract list compile summar",
+        "all every any",
+        "token key secret credential password",
+    ),
     r"\b(?:inventory|collect|gather|harvest|dump|enumerate|extract|list|compile"
     r"|summari[sz]e)\b[^.\n]{0,40}\b(?:all|every|any)\b[^.\n]{0,40}\b(?:tokens?|keys?|secrets?|credentials?"
     r"|passwords?)\b[^.\n]{0,60}\b(?:environment|machine|system|host|user|available|home|memory|keychain)\b",
     re.IGNORECASE,
 )
-FOLLOW: Final = re.compile(
+FOLLOW: Final = Phrase(
+    (
+        "http",
+        "instruction rule directive step command guideline it them there what prompt",
+    ),
     r"\b(?:fetch|download|read|load|retrieve|get|curl|visit|open|check|pull|refer to"
     r"|consult)\b[^\n]{0,160}https?://[^\n]{0,260}\b(?:follow|execute|obey|apply|run|comply with|carry out"
     r"|perform|treat)\b[^\n]{0,60}\b(?:instructions?|rules|directives?|steps|commands?|guidelines|it|them|there"
@@ -139,7 +207,12 @@ FOLLOW: Final = re.compile(
     r"|prompt)\b[^\n]{0,50}\b(?:at|from|in|on|found|returned)\b[^\n]{0,40}https?://",
     re.IGNORECASE,
 )
-OBEY: Final = re.compile(
+OBEY: Final = Phrase(
+    (
+        "follow execute obey trust treat process act_on comply",
+        "instruction directive command content text message",
+        "fetched page url tool external remote article response server authoritative trusted processing system",
+    ),
     r"\b(?:follow|execute|obey|trust|treat|process|act on|comply with)\b[^.\n]{0,60}\b(?:any|all|the"
     r"|these)?\s?(?:instructions?|directives?|commands?|contents?|text|messages?)\b[^.\n]{0,50}(?:\b(?:found in"
     r"|from|embedded in|contained in|returned by)\b[^.\n]{0,30}\b(?:fetched|web ?pages?|URL|tool (?:output"
@@ -148,20 +221,32 @@ OBEY: Final = re.compile(
     r"|processing directives?|(?:a )?system (?:instruction|message)s?)\b)",
     re.IGNORECASE,
 )
-PASTE: Final = re.compile(
+PASTE: Final = Phrase(
+    (
+        "http",
+        "copy paste run execute",
+    ),
     r"\b(?:copy|run|paste|execute)\b[^.\n]{0,80}\b(?:command|script|code|snippet"
     r"|installation)\b[^\n]{0,120}https?://|https?://[^\n]{0,120}\b(?:copy|paste)\b[^.\n]{0,60}\b(?:terminal"
     r"|shell|powershell|command prompt)",
     re.IGNORECASE,
 )
-DOWNLOAD_RUN: Final = re.compile(
+DOWNLOAD_RUN: Final = Phrase(
+    (
+        "http",
+        "download fetch curl wget grab run_",
+    ),
     r"\b(?:download|fetch|curl|wget|grab)\b[^\n]{0,60}\b(?:and|then|&)\s?(?:run|execute|install|launch|open"
-    r"|start|extract)\b[^\n]{0,120}(https?://[^\s`'\")>]+)|\b(?:download"
+    r"|start)\b[^\n]{0,120}(https?://[^\s`'\")>]+)|\b(?:download"
     r"|fetch)\b[^\n]{0,80}(https?://[^\s`'\")>]+)[^\n]{0,100}\b(?:and|then|,)\s{0,2}(?:run|execute|install"
-    r"|launch|extract)\b|\brun (?:code|script|the script|the binary) from (https?://[^\s`'\")>]+)",
+    r"|launch)\b|\brun (?:code|script|the script|the binary) from (https?://[^\s`'\")>]+)",
     re.IGNORECASE,
 )
-PASSWORD: Final = re.compile(
+PASSWORD: Final = Phrase(
+    (
+        "pass",
+        "extract unzip unpack archive zip rar protected lock",
+    ),
     r"\b(?:extract|unzip|unpack|archive|zip|rar)\b[^\n]{0,120}\b(?:pass(?:word|code)?"
     r"|pass)\b\s{0,2}[:=(`'\" ]{1,4}\s{0,2}(?!protect)[`'\"]?[\w!@#-]{3,}"
     r"|\bpassword-protected\b[^.\n]{0,60}\b(?:archive|zip|file)"
@@ -180,13 +265,23 @@ LOOSEN: Final = re.compile(
     r"|unrestricted|Bash\(\*|highest priority)",
     re.IGNORECASE,
 )
-MANDATE: Final = re.compile(
+MANDATE: Final = Phrase(
+    (
+        "bash( this_tool this_skill",
+        "priority overrid bypass unrestricted deny blocked instead",
+    ),
     r"\b(?:always|must)\b[^.\n]{0,30}\b(?:run|use|call|invoke|execute)\b[^.\n]{0,30}\b(?:this (?:tool"
     r"|skill)) (?:first|before)[^\n]{0,200}\b(?:bypass|priority over|override|instead of (?:all|any) other)"
     r"|\bBash\(\*\)[^\n]{0,80}\b(?:no deny|unrestricted|nothing is blocked)",
     re.IGNORECASE,
 )
-AGAINST: Final = re.compile(
+AGAINST: Final = Phrase(
+    (
+        (
+            "regardless even_if even_when ignor overrid irrespective without bypass despite cannot can't can_not "
+            "re-enabl reenabl reinstall restore only_the not_prompted not_asked"
+        ),
+    ),
     r"\b(?:regardless of|even (?:if|when)|ignor(?:e|es|ing)|overrid(?:e|es|ing)|irrespective of"
     r"|without waiting for|bypass(?:es|ing)?|despite)\b[^.\n]{0,50}\b(?:user(?:'s)?|confirm\w*|dry[_-]?run"
     r"|approv\w*|consent|preference|opt[- ]?out|setting|permission|objection|request|two-person|denied|refus\w*"
@@ -206,13 +301,18 @@ ACT: Final = re.compile(
     r"|scan\w*|access\w*|operations?|background)\b",
     re.IGNORECASE,
 )
-BACKDOOR: Final = re.compile(
+BACKDOOR: Final = Phrase(
+    ("backdoor keylogger rootkit reverse_shell password",),
     r"\b(?:include|add|open|create|install|insert|plant|leave)\b[^.\n]{0,30}\b(?:a )?(?:backdoor|keylogger"
     r"|rootkit|reverse shell)\b|\b(?:add|create|insert)\b[^\n]{0,60}\b(?:admin|root|super ?user|user"
     r"|account)\b[^\n]{0,60}\bpassword\s[`'\"]\S{5,40}[`'\"]",
     re.IGNORECASE,
 )
-PROTECTION: Final = re.compile(
+PROTECTION: Final = Phrase(
+    (
+        "disable turn_off deactivate stop kill uninstall",
+        "antivirus anti-virus defender gatekeeper firewall edr endpoint security smartscreen audit logging",
+    ),
     r"\b(?:disable|turn off|deactivate|stop|kill|uninstall)\b[^.\n]{0,30}\b(?:antivirus|anti-virus"
     r"|windows defender|defender|gatekeeper|firewall|EDR|endpoint protection|security (?:software|tools?"
     r"|controls?|monitoring)|security before|smartscreen|audit(?:ing| log\w*)|logging)\b",

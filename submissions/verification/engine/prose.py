@@ -166,7 +166,7 @@ def _together(part: Part, sentences: list[Sentence]) -> Iterator[Sign]:
                 yield _at("password-download", part, one)
 
 
-def _negated(text: str, pattern: re.Pattern[str]) -> bool:
+def _negated(text: str, pattern: re.Pattern[str] | phrases.Phrase) -> bool:
     """Return whether what a pattern finds is forbidden: a word of negation stands shortly before it."""
     match = pattern.search(text)
     return match is not None and phrases.NEGATED.search(text, max(0, match.start() - 40), match.start() + 1) is not None

@@ -14,6 +14,7 @@ from submissions.verification.engine.values import (
     ENVIRONMENT,
     FILE,
     HOST,
+    PERSON,
     REMOTE,
     labels_of_name,
     labels_of_path,
@@ -189,6 +190,7 @@ class ShellOutputs:
         if _DECODERS.search(command.text):
             return self._decoded(command, flowing, at)
         files = frozenset[str]().union(*(self._labels(word) for word in (*words, *command.sources)), inner.labels)
+        files |= labels_of_path(command.text) & {PERSON}
         if name in {
             "cat",
             "tar",

@@ -8,7 +8,7 @@ from typing import Final
 
 from submissions.verification.engine.shell_command import Command
 
-_LONGEST: Final = 60_000
+_LONGEST: Final = 1_500_000
 _PLAIN: Final = re.compile(r"[^\s'\"\\$`|&;<>()#\n]+")
 _HEREDOC: Final = re.compile(r"<<-?\s*(['\"]?)([A-Za-z_]\w{0,40})\1")
 _PROMPT: Final = re.compile(r"^(?:\$|%|>|PS [^>\n]{0,60}>|\(\w{1,20}\) \$)\s+(?=\S)", re.MULTILINE)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final
 
 from submissions.verification.engine.hosts import CHAT_HOOKS, DROPS, brand, is_address, is_local, urls_in
@@ -44,6 +45,77 @@ _COMMON: Final = frozenset(
         "URL",
     }
 )
+# What a path of a secret, or a command for what is personal, cannot do without; a quick test before the slow patterns.
+_TELLING: Final = (
+    *[
+        ".ssh",
+        "id_",
+        "aws",
+        "git-cred",
+        "docker",
+        "kube",
+        "gnupg",
+        "gcloud",
+        "azure",
+        "shadow",
+        "sudoers",
+        "npmrc",
+        "pypirc",
+        "netrc",
+        "pgpass",
+        "vault",
+        "terraform",
+        ".env",
+        "secret",
+        "credential",
+        "wallet",
+        "solana",
+        ".claude",
+        ".anthropic",
+        "openclaw",
+        "codex",
+        "gemini",
+        ".config",
+        "privkey",
+        "private",
+        "server-key",
+        "1password",
+        "password-store",
+        "kdbx",
+        "clawdbot",
+        ".pem",
+        ".key",
+        ".p12",
+        ".pfx",
+        "keystore",
+        ".jks",
+        "mnemonic",
+        "seed",
+        "metamask",
+        "auth-profiles",
+        "clip",
+        "xsel",
+        "pbpaste",
+        "screen",
+        "scrot",
+        "grab",
+        "history",
+        "login",
+        "chrome",
+        "cookies",
+        "places.sqlite",
+        "security",
+        "keychain",
+        "keyring",
+        "pynput",
+        "keyboard",
+        "getasync",
+        "chat.db",
+    ],
+    "op item",
+    "op read",
+    "op signin",
+)
 _ALSO: Final = {"GH": "github", "HF": "huggingface", "GEMINI": "google", "AWS": "amazon", "DOCKER": "docker"}
 
 
@@ -79,8 +151,12 @@ class Functions:
     given: dict[tuple[str, str], Value] = field(default_factory=dict)
 
 
+@lru_cache(maxsize=4096)
 def labels_of_path(text: str) -> frozenset[str]:
     """Return the labels of what lies at a path that ``text`` names."""
+    lower = text.lower()
+    if not any(word in lower for word in _TELLING):
+        return frozenset()
     found = set()
     if (match := SECRET_FILE.search(text)) is not None:
         found.add(DOTENV if DOTENV_ONLY.fullmatch(match[0]) else SECRET)

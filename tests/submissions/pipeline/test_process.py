@@ -49,7 +49,7 @@ async def test_a_good_skill_is_published_with_its_commit_and_its_evidence(env: W
     assert version.commit_sha == submission.text("commitSha")
     assert version.content_hash == published.text("contentHash")
     assert version.skill.slug == published.text("slug") == "one"
-    assert {one.engine for one in await all_evidence(env, submission.id)} == {"structure", "skilltotal"}
+    assert {one.engine for one in await all_evidence(env, submission.id)} == {"structure", "skilltotal", "vskill"}
 
 
 async def test_a_name_with_hidden_characters_is_kept_as_it_is_shown(env: WorkerEnv, tmp_path: Path) -> None:
@@ -243,7 +243,7 @@ async def test_a_trusted_owners_skill_is_scanned_and_not_held_below_critical(
     version = await SkillVersion.objects.aget()
     assert (version.verdict, bool(version.findings)) == ("held", True)
     assert version.verdict_summary == "Not held for what the checks found, because its owner is trusted here."
-    assert {one.engine for one in await all_evidence(env, submission.id)} == {"structure", "skilltotal"}
+    assert {one.engine for one in await all_evidence(env, submission.id)} == {"structure", "skilltotal", "vskill"}
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ async def test_findings_that_are_lost_before_publication_are_found_again_and_not
     assert ended.state is State.ON_HOLD
     assert State.RESCAN_REQUIRED in [step.to_state for step in await readers.run(history, env, approved.id)]
     assert await SkillVersion.objects.acount() == 0
-    assert {one.engine for one in await all_evidence(env, approved.id)} == {"structure", "skilltotal"}
+    assert {one.engine for one in await all_evidence(env, approved.id)} == {"structure", "skilltotal", "vskill"}
 
 
 async def test_an_approval_does_not_outlast_the_content_that_it_was_given_for(env: WorkerEnv, tmp_path: Path) -> None:

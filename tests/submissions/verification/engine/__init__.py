@@ -1,0 +1,1 @@
+"""Our own engine: what it reads, what it follows, and how it judges."""
