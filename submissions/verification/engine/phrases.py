@@ -5,26 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-
-class Phrase:
-    """A pattern that is tried only where words that it cannot do without occur, which is quicker by far.
-
-    ``needs`` are groups of beginnings of words, in lower case and separated by blanks (a blank inside one is written
-    ``_``); of each group one must occur.
-    """
-
-    def __init__(self, needs: tuple[str, ...], pattern: str, flags: re.RegexFlag) -> None:
-        self._needs = [[word.replace("_", " ") for word in group.split()] for group in needs]
-        self._pattern = re.compile(pattern, flags)
-
-    def search(self, text: str) -> re.Match[str] | None:
-        """Return the first place where the phrase occurs in ``text``, or None."""
-        lower = text.lower()
-        for group in self._needs:
-            if not any(word in lower for word in group):
-                return None
-        return self._pattern.search(text)
-
+from submissions.verification.engine.phrase import Phrase
 
 SENTENCE: Final = re.compile(r"[^.!?\n|]{3,600}(?:[.!?](?!\s)[^.!?\n|]{0,300}){0,12}")
 LINK: Final = re.compile(r"\]\([^)\s]{1,400}\)")

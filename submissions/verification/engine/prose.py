@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from submissions.verification.engine import phrases
 from submissions.verification.engine.hosts import URL, is_local, urls_in
 from submissions.verification.engine.parts import Part, Sign
+from submissions.verification.engine.phrase import Phrase
 from submissions.verification.engine.values import DOTENV, PERSON, SECRET, is_drop, labels_of_path
 from submissions.verification.engine.vocabulary import AGENT_FILE, CHAT_TOKENS
 
@@ -166,7 +167,7 @@ def _together(part: Part, sentences: list[Sentence]) -> Iterator[Sign]:
                 yield _at("password-download", part, one)
 
 
-def _negated(text: str, pattern: re.Pattern[str] | phrases.Phrase) -> bool:
+def _negated(text: str, pattern: re.Pattern[str] | Phrase) -> bool:
     """Return whether what a pattern finds is forbidden: a word of negation stands shortly before it."""
     match = pattern.search(text)
     return match is not None and phrases.NEGATED.search(text, max(0, match.start() - 40), match.start() + 1) is not None
