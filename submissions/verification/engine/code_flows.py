@@ -31,7 +31,8 @@ from submissions.verification.engine.vocabulary import (
 )
 
 _LONGEST: Final = 4000
-_MOST: Final = 6000
+# Of one part: what is beyond is said to be unread.
+MOST_STATEMENTS: Final = 20_000
 _ASSIGNED: Final = re.compile(
     r"^\s*(?:export\s+)?(?:const|let|var|my|our|final|auto|String"
     r"|string)?\s*[$@]?([A-Za-z_$][\w$.]{0,60})\s*(?::\s*[\w<>\[\]|. ]{1,40})?\s*(?::=|\+?=(?![=>]))"
@@ -106,7 +107,7 @@ class CodeFlows:
     def run(self) -> list[Sign]:
         """Return the signs of the part, in order."""
         for number, (offset, statement) in enumerate(_statements(self.part.text)):
-            if number >= _MOST:
+            if number >= MOST_STATEMENTS:
                 break
             if not _COMMENT.match(statement):
                 self._statement(statement, offset)

@@ -6,12 +6,15 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from submissions.verification.engine import phrases
+from submissions.verification.engine import phrases, sentences
 from submissions.verification.engine.hosts import URL, is_local, urls_in
 from submissions.verification.engine.parts import Part, Sign
 from submissions.verification.engine.phrase import Phrase
 from submissions.verification.engine.values import DOTENV, PERSON, SECRET, is_drop, labels_of_path
 from submissions.verification.engine.vocabulary import AGENT_FILE, CHAT_TOKENS
+
+# Of one section: what is beyond is said to be unread.
+MOST_SENTENCES = 3000
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,27 +34,27 @@ def sentences_of(part: Part) -> Iterator[Sentence]:
             continue
         table = line.lstrip().startswith("|")
         line = CHAT_TOKENS.sub(" (chat token) ", line)
-        for match in phrases.SENTENCE.finditer(line[:6000]):
+        for match in sentences.SENTENCE.finditer(line[:6000]):
             text = match[0].strip()
             if len(text) < 4:
                 continue
-            bare = URL.sub(" (address) ", phrases.QUOTED.sub(" … ", text))
-            yield Sentence(text, offset, table or phrases.TOLD.search(bare) is not None, bare)
+            bare = URL.sub(" (address) ", sentences.QUOTED.sub(" … ", text))
+            yield Sentence(text, offset, table or sentences.TOLD.search(bare) is not None, bare)
 
 
 def prose_signs(part: Part) -> Iterator[Sign]:
     """Yield what the text of a part asks for; combinations are looked for within its section."""
-    sentences = list(sentences_of(part))[:3000]
-    yield from _alone(part, sentences)
-    yield from _together(part, sentences)
+    said = list(sentences_of(part))[:MOST_SENTENCES]
+    yield from _alone(part, said)
+    yield from _together(part, said)
 
 
 def _at(name: str, part: Part, one: Sentence, detail: str = "") -> Sign:
     return Sign(name, part, part.line + (0 if part.origin else one.line), one.text[:240], detail)
 
 
-def _alone(part: Part, sentences: list[Sentence]) -> Iterator[Sign]:
-    for one_at, one in enumerate(sentences):
+def _alone(part: Part, said: list[Sentence]) -> Iterator[Sign]:
+    for one_at, one in enumerate(said):
         text, bare = one.text, one.bare
         if one.told:
             continue
@@ -60,12 +63,12 @@ def _alone(part: Part, sentences: list[Sentence]) -> Iterator[Sign]:
         if "(chat token)" in bare:
             yield _at("rules-overridden", part, one, "tokens of a chat")
         if (obeyed := phrases.OBEY.search(bare)) is not None and not _negated(bare, phrases.OBEY):
-            if phrases.NEGATED.search(obeyed[0]) or "untrusted" in obeyed[0]:
+            if sentences.NEGATED.search(obeyed[0]) or "untrusted" in obeyed[0]:
                 continue
             yield _at("strangers-obeyed", part, one)
         if phrases.MANDATE.search(text):
             yield _at("rules-overridden", part, one)
-        if (match := phrases.FOLLOW.search(phrases.LINK.sub("]", text))) is not None and not all(
+        if (match := phrases.FOLLOW.search(sentences.LINK.sub("]", text))) is not None and not all(
             is_local(host) for host, _p in urls_in(text)
         ):
             yield _at("instructions-fetched", part, one, match[0][:200])
@@ -81,12 +84,12 @@ def _alone(part: Part, sentences: list[Sentence]) -> Iterator[Sign]:
             yield _at("protection-off-asked", part, one)
         if AGENT_FILE.search(text) and phrases.LOOSEN.search(text) and not _negated(bare, phrases.LOOSEN):
             yield _at("agent-loosened", part, one)
-        yield from _sending(part, one, sentences[max(0, one_at - 6) : one_at])
+        yield from _sending(part, one, said[max(0, one_at - 6) : one_at])
 
 
 def _sending(part: Part, one: Sentence, before: list[Sentence]) -> Iterator[Sign]:
     # A link is for reading; where something is to go is written out.
-    text = phrases.LINK.sub("]", one.text)
+    text = sentences.LINK.sub("]", one.text)
     if one.told or phrases.SEND.search(one.bare) is None:
         return
     addresses = [host for host, _path in urls_in(text) if not is_local(host)]
@@ -107,10 +110,10 @@ def _sending(part: Part, one: Sentence, before: list[Sentence]) -> Iterator[Sign
         yield _at("data-sent-by-agent", part, one, where)
 
 
-def _together(part: Part, sentences: list[Sentence]) -> Iterator[Sign]:
+def _together(part: Part, said: list[Sentence]) -> Iterator[Sign]:
     """Look for steps that belong together: within nine sentences of a section, in order."""
-    for index, one in enumerate(sentences):
-        near = sentences[index + 1 : index + 9]
+    for index, one in enumerate(said):
+        near = said[index + 1 : index + 9]
         if one.told:
             continue
         labels = labels_of_path(one.text)
@@ -128,7 +131,7 @@ def _together(part: Part, sentences: list[Sentence]) -> Iterator[Sign]:
                     if labels or is_drop(later.text) or phrases.THINGS.search(later.bare):
                         yield _at("secret-sent-by-agent", part, later)
                     break
-        around = sentences[max(0, index - 4) : index + 5]
+        around = said[max(0, index - 4) : index + 5]
         if (match := phrases.HIDE.search(one.bare)) is not None:
             deeds = [
                 other
@@ -144,7 +147,7 @@ def _together(part: Part, sentences: list[Sentence]) -> Iterator[Sign]:
             elif (
                 phrases.AGAINST.search(one.bare)
                 and phrases.ACT.search(one.bare)
-                and phrases.NEGATED.search(one.bare, 0, max(match.start(), 1)) is None
+                and sentences.NEGATED.search(one.bare, 0, max(match.start(), 1)) is None
             ):
                 yield _at("hidden-from-user", part, one, "acts")
         if phrases.DENY.search(one.bare) and any(
@@ -170,4 +173,6 @@ def _together(part: Part, sentences: list[Sentence]) -> Iterator[Sign]:
 def _negated(text: str, pattern: re.Pattern[str] | Phrase) -> bool:
     """Return whether what a pattern finds is forbidden: a word of negation stands shortly before it."""
     match = pattern.search(text)
-    return match is not None and phrases.NEGATED.search(text, max(0, match.start() - 40), match.start() + 1) is not None
+    return (
+        match is not None and sentences.NEGATED.search(text, max(0, match.start() - 40), match.start() + 1) is not None
+    )

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import deque
 from typing import Final
 
-from submissions.verification.engine.code_flows import CodeFlows
+from submissions.verification.engine.code_flows import MOST_STATEMENTS, CodeFlows
 from submissions.verification.engine.decoding import decoded_texts, is_telling
 from submissions.verification.engine.files import SkillParts
 from submissions.verification.engine.parts import Kind, Part, Sign
-from submissions.verification.engine.prose import prose_signs
+from submissions.verification.engine.prose import MOST_SENTENCES, prose_signs
 from submissions.verification.engine.python_flows import PythonFlows
 from submissions.verification.engine.shell_flows import ShellFlows
 from submissions.verification.engine.shell_outputs import ShellState
@@ -59,6 +59,8 @@ class Reading:
         if part.kind is Kind.CODE:
             found += self._code(part)
         elif part.kind in {Kind.PROSE, Kind.COMMENT}:
+            if part.text.count("\n") + part.text.count(". ") > MOST_SENTENCES:
+                self.unread.append((part.file, f"Only the first {MOST_SENTENCES:,} sentences of a section were read."))
             self.signs += prose_signs(part)
         if part.kind is not Kind.DATA or part.origin == "frontmatter":
             found += self._decoded(part)
@@ -87,6 +89,8 @@ class Reading:
         return self._loose(part)
 
     def _loose(self, part: Part) -> list[Part]:
+        if part.text.count("\n") > MOST_STATEMENTS:
+            self.unread.append((part.file, f"Only the first {MOST_STATEMENTS:,} statements were read."))
         code = CodeFlows(part)
         self.signs += code.run()
         return code.found
