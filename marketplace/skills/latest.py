@@ -8,7 +8,7 @@ from typing import Final
 
 from marketplace.models import SkillVersion
 from marketplace.records import SkillRecord
-from marketplace.skills.versions import highest
+from marketplace.skills.versions import highest, is_aside
 
 MAX_TAGS: Final = 20
 _MAX_TITLE: Final = 80
@@ -18,9 +18,11 @@ def with_latest(record: SkillRecord, versions: Iterable[SkillVersion]) -> SkillR
     """Return ``record`` as its highest version describes it; yanked and quarantined versions do not count.
 
     ``versions`` are all versions of the skill. Where every one is withdrawn, ``latest_version`` becomes empty and the
-    description stays.
+    description stays. A commit of unknown age is never the latest beside others, not even where those are withdrawn.
     """
-    offered = {version.version: version for version in versions if not version.withdrawn}
+    known = list(versions)
+    numbered = [version for version in known if not is_aside(version.version)]
+    offered = {version.version: version for version in numbered or known if not version.withdrawn}
     number = highest(offered)
     if number is None:
         return replace(record, latest_version="")

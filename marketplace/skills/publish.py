@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from django.db import IntegrityError
 
@@ -29,6 +29,9 @@ from marketplace.skills.versions import choose_version
 from marketplace.skills.withdrawal import withdrawn, withheld
 from vskill.environments import WorkerEnv
 from vskill.kv.errors import VersionConflict
+
+# Refs of the newest commit of the default branch; an earlier release kept none.
+_NEWEST: Final = ("", "HEAD")
 
 
 def publish_skill(env: WorkerEnv, publication: Publication | PreparedPublication) -> PublishedVersion:
@@ -76,7 +79,11 @@ def _publish(env: WorkerEnv, prepared: PreparedPublication) -> PublishedVersion:
             return PublishedVersion(row.slug, version.version, created=False)
     made = SkillVersion(
         namespace=env.name,
-        version=choose_version(publication.declared_version, [version.version for version in known]),
+        version=choose_version(
+            publication.declared_version,
+            [version.version for version in known],
+            aside="" if publication.source_ref in _NEWEST else publication.commit_sha,
+        ),
         ordinal=max((version.ordinal for version in known), default=0) + 1,
         **prepared.version_fields,
     )

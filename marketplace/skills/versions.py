@@ -13,6 +13,8 @@ _VERSION: Final = re.compile(
     re.ASCII,
 )
 
+_ASIDE: Final = re.compile(r"g[0-9a-f]{12}(?:\.\d+)?")
+
 
 @total_ordering
 class Version:
@@ -63,16 +65,30 @@ def highest(texts: Iterable[str]) -> str | None:
     return max(texts, key=lambda text: parse_version(text) or Version((0, 0, 0)), default=None)
 
 
-def choose_version(declared: str, taken: Iterable[str]) -> str:
+def choose_version(declared: str, taken: Iterable[str], *, aside: str = "") -> str:
     """Return the version of a new publication, which is never one of ``taken``, the versions published so far.
 
     It is the ``declared`` version where that is free, otherwise the next free patch after it. Without a declared
-    version it is the patch after the highest version, or ``0.0.1`` for the first.
+    version it is the patch after the highest version, or ``0.0.1`` for the first. ``aside`` is the id of a commit that
+    is not the newest of the default branch, whose age nothing tells: anybody can submit an old one, so only a number
+    that its author declared makes it the highest version. Otherwise its number is ``0.0.0-g`` and the beginning of the
+    id, which stands below all others.
     """
     known = {version for text in taken if (version := parse_version(text)) is not None}
     wanted = parse_version(declared)
+    is_declared = wanted is not None and wanted not in known
     if wanted is None:
         wanted = max(known).next_patch() if known else Version((0, 0, 1))
     while wanted in known:
         wanted = wanted.next_patch()
+    if aside and known and not is_declared and wanted > max(known):
+        wanted = Version((0, 0, 0), (f"g{aside[:12]}",))
+        while wanted in known:
+            wanted = Version((0, 0, 0), (*wanted.pre[:1], str(int(wanted.pre[-1]) + 1 if len(wanted.pre) > 1 else 2)))
     return str(wanted)
+
+
+def is_aside(text: str) -> bool:
+    """Tell whether a version's number is one that ``choose_version`` gives to a commit of unknown age."""
+    version = parse_version(text)
+    return version is not None and version.core == (0, 0, 0) and _ASIDE.fullmatch(".".join(version.pre)) is not None

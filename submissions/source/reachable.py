@@ -25,6 +25,8 @@ _ADVICE: Final = "Submit the address of a branch or tag instead."
 async def ref_of(sandbox: GitSandbox, origin: Origin, sha: str, limits: FetchLimits) -> str:
     """Return a branch or tag of ``origin`` that ``sha`` is on, as ``refs/heads/...`` or ``refs/tags/...``.
 
+    It is ``HEAD`` for the newest commit of the default branch.
+
     The tips are compared first, which needs one list of refs. Otherwise at most ``DEPTH`` commits behind the default
     branch, and then behind every branch and tag, are fetched into a repository of their own below the folder of
     ``sandbox``: without files where the host can leave them out, and within ``limits`` in any case. Raises
@@ -33,7 +35,8 @@ async def ref_of(sandbox: GitSandbox, origin: Origin, sha: str, limits: FetchLim
     tips, default = await _tips(sandbox, origin, limits)
     found = [ref for ref, tip in tips.items() if tip == sha]
     if found:
-        return default if default in found else min(found)
+        # The newest commit of the default branch is what is fetched without a ref.
+        return "HEAD" if default in found else min(found)
     if default in tips and await _on(sandbox, origin, sha, [default], limits, "default"):
         return default
     name = await _on(sandbox, origin, sha, ["refs/heads/*", "refs/tags/*"], limits, "all")

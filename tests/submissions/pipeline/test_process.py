@@ -21,7 +21,7 @@ from submissions.store.queries import history
 from submissions.store.records import Submission
 from submissions.store.transitions import touch, transition
 from submissions.verification.engines.skilltotal import SkillTotal
-from tests.git_factory import commit, skill_md
+from tests.git_factory import commit, git, skill_md
 from tests.submissions.front_door import EVIL, drain, repository, skills, submitted, submitted_one, worked_off
 from vskill.environments import WorkerEnv, get_environment
 from vskill.kv.threads import readers, writers
@@ -326,3 +326,30 @@ async def test_an_operator_between_the_end_and_the_settling_of_a_message_keeps_i
     assert not await queue.acknowledge(message)
     assert (await queue.status(env.name)).waiting == 1
     assert (await worked_off(env, moved)).state is (State.PUBLISHED if operation is approve else State.ON_HOLD)
+
+
+@pytest.mark.parametrize("version", ["", "metadata:\n  version: 2.0.0\n"], ids=["without a number", "numbered"])
+@pytest.mark.parametrize("ref", ["commit", "branch", "tag"])
+async def test_an_old_commit_that_anybody_submits_does_not_become_the_latest_version(
+    env: WorkerEnv, tmp_path: Path, ref: str, version: str
+) -> None:
+    def files(text: str) -> dict[str, str]:
+        return {"one/SKILL.md": skill_md("one").replace("\n---\n", f"\n{version}---\n", 1) + text}
+
+    url = repository(tmp_path, files("Old.\n"))
+    place = tmp_path / "repository.git"
+    old = git(place, "rev-parse", "HEAD").decode().strip()
+    git(place, "branch", "old")
+    git(place, "tag", "v0")
+    commit(place, files("New.\n"))
+    newest = await worked_off(env, await submitted_one(env, url))
+    number = newest.text("version")
+
+    older = {"commit": old, "branch": "old", "tag": "v0"}[ref]
+    published = await worked_off(env, await submitted_one(env, f"{url}#{older}"))
+
+    assert published.state is State.PUBLISHED
+    assert published.text("version") == f"0.0.0-g{old[:12]}"
+    skill = await SkillEntry.objects.aget(namespace=env.name)
+    assert skill.record.latest_version == number
+    assert "New." in (await SkillVersion.objects.aget(version=number)).skill_md

@@ -67,7 +67,7 @@ async def test_a_tip_names_its_branch_and_the_default_one_first(tmp_path: Path) 
     main = git(repository, "rev-parse", "HEAD").decode().strip()
     git(repository, "branch", "another", main)
     other = commit(repository, {**FILES, "x": "x"}, branch="feature/one")
-    assert (await fetch_page(repository, main, tmp_path / "a")).ref == "refs/heads/main"
+    assert (await fetch_page(repository, main, tmp_path / "a")).ref == "HEAD"
     assert (await fetch_page(repository, other, tmp_path / "b")).ref == "refs/heads/feature/one"
 
 
