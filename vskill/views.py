@@ -58,16 +58,20 @@ async def _is_staff(request: HttpRequest) -> bool:
     return user.is_active and user.is_staff
 
 
+def _is_of_the_api(request: HttpRequest) -> bool:
+    return f"{request.path}/".startswith("/api/")
+
+
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponseBase:
     """Answer 404: below ``/api/`` in the form that its clients print, with a page elsewhere."""
-    if not request.path.startswith("/api/"):
+    if not _is_of_the_api(request):
         return defaults.page_not_found(request, exception)
     return _for_clients(request, 404, "not_found", "There is nothing at this address.")
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponseBase:
     """Answer 400 where Django refuses to read a request: in the form of the client, as ``not_found`` does."""
-    if not request.path.startswith("/api/"):
+    if not _is_of_the_api(request):
         return defaults.bad_request(request, exception)
     message = "This request could not be read: it has too many parameters, or one that cannot be decoded."
     return _for_clients(request, 400, "bad_request", message)
@@ -87,7 +91,7 @@ def server_error(request: HttpRequest) -> HttpResponseBase:
     # Django calls this handler while it handles the exception and does not pass the exception in any other way.
     if (answer := unavailable(request, sys.exception())) is not None:
         return answer
-    if not request.path.startswith("/api/"):
+    if not _is_of_the_api(request):
         return defaults.server_error(request)
     message = "Something went wrong here, and nothing was changed by halves. The operators can find it in the log."
     return JsonResponse({"error": "server_error", "message": message}, status=500)

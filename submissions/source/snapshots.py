@@ -116,8 +116,10 @@ async def _first_fetch(env: WorkerEnv, asked: Asked, folder: Path) -> Snapshot:
     attempt = Path(tempfile.mkdtemp(prefix="fetched-", dir=folder))
     try:
         snapshot = await _fetch(env, asked, await asked.also(), attempt)
-    except RepositoryTooLarge:
-        # Too large together; what was asked for may be small.
+    except SourceError as error:
+        if not (error.transient or isinstance(error, RepositoryTooLarge)):
+            raise
+        # Too much together, or one of the others' files cannot be had; what was asked for may be small and whole.
         attempt = Path(tempfile.mkdtemp(prefix="fetched-", dir=folder))
         snapshot = await _fetch(env, asked, asked.wanted, attempt)
     await asyncio.to_thread(_describe, folder, snapshot)

@@ -42,3 +42,13 @@ def test_a_request_with_too_many_parameters(log: io.StringIO, path: str, kind: s
     lines = log.getvalue().splitlines()
     assert 1 <= len(lines) <= 2, lines
     assert "django.security.TooManyFieldsSent" in lines[0]
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [("/api", "text/plain"), ("/api/", "text/plain"), ("/api/nothing", "text/plain"), ("/apis", "text/html")],
+)
+def test_an_unknown_address_of_the_api_is_answered_for_clients(path: str, kind: str) -> None:
+    answer = Client().get(path)
+    assert answer.status_code == 404
+    assert answer.headers["Content-Type"].startswith(kind)

@@ -18,7 +18,7 @@ import pytest
 from pytest_django.fixtures import Settings
 
 from submissions.source import snapshots
-from submissions.source.errors import RepositoryNotFound, RepositoryTooLarge
+from submissions.source.errors import FetchFailed, FetchTimedOut, RepositoryNotFound, RepositoryTooLarge, SourceError
 from submissions.source.fetching import repository_url
 from submissions.source.git import Snapshot, complete, fetch_snapshot
 from submissions.source.snapshots import Asked, make_room, shared_snapshot
@@ -145,8 +145,9 @@ async def test_a_failed_fetch_leaves_nothing_that_the_next_one_would_read(
     assert await name_of(env, wanted, tmp_path / "2") == "one"
 
 
-async def test_what_is_too_large_together_is_fetched_alone(
-    env: WorkerEnv, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("problem", [RepositoryTooLarge, FetchFailed, FetchTimedOut])
+async def test_what_cannot_be_fetched_together_is_fetched_alone(
+    env: WorkerEnv, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, problem: type[SourceError]
 ) -> None:
     real: Callable[..., Awaitable[Snapshot]] = fetch_snapshot
     asked_for: list[str] = []
@@ -156,7 +157,7 @@ async def test_what_is_too_large_together_is_fetched_alone(
         assert isinstance(wanted, Wanted)
         asked_for.append(wanted.folder)
         if not wanted.folder:
-            raise RepositoryTooLarge("too large together")
+            raise problem("not together")
         return await real(*args, **options)
 
     monkeypatch.setattr(snapshots, "fetch_snapshot", strict)
