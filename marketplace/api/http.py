@@ -24,6 +24,8 @@ logger = logging.getLogger(__name__)
 
 SAFE: Final = ("GET", "HEAD")
 _BODY_LIMIT: Final = 256 * 1024
+# Of a length; a longer number is beyond any limit, and costs time to read.
+_LENGTH_DIGITS: Final = 12
 
 
 class ApiError(MarketplaceError):
@@ -150,7 +152,11 @@ def requested_limit(call: ApiCall, default: int, highest: int) -> int:
 
 def json_body(call: ApiCall) -> dict[str, Any]:
     """Return the JSON object in the body of a request; raise ``ApiError`` for any other body."""
-    if int(call.request.headers.get("Content-Length") or 0) > _BODY_LIMIT:
+    length = call.request.headers.get("Content-Length") or "0"
+    # A server of HTTP refuses such a header; another way in may not.
+    if not (length.isascii() and length.isdigit()):
+        raise ApiError(400, "The header Content-Length is no number.")
+    if len(length) > _LENGTH_DIGITS or int(length) > _BODY_LIMIT:
         raise ApiError(413, "The body is too long.")
     try:
         body = json.loads(call.request.body or b"{}")

@@ -74,7 +74,7 @@ async def find_skills(source: FileSource, limits: PackageLimits | None = None) -
             "Submit one of its folders, or split the repository."
         )
     links = await read_links(source, source.entries)
-    linked = [entry for entry in found.values() if entry.is_link]
+    linked = await asyncio.to_thread(_links_among, found.values())
     if linked:
         source = await source.with_more(await asyncio.to_thread(_targets, source.entries, links, linked))
     attributes = LfsAttributes()
@@ -91,6 +91,10 @@ def _targets(entries: Sequence[TreeEntry], links: Mapping[str, bytes], linked: I
     tree = _Tree(entries, links, LfsAttributes())
     files = [tree.file_of(entry) for entry in linked]
     return [file for file in files if not isinstance(file, Astray)]
+
+
+def _links_among(entries: Iterable[TreeEntry]) -> list[TreeEntry]:
+    return [one for one in entries if one.is_link]
 
 
 def _attributes_among(entries: Iterable[TreeEntry]) -> list[TreeEntry]:

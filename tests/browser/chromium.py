@@ -51,9 +51,14 @@ class Browser:
         self.scheme = scheme
         self._command("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
 
-    def without_scripts(self) -> None:
-        """Disable scripts in all pages from now on."""
+    @contextmanager
+    def without_scripts(self) -> Iterator[None]:
+        """Disable scripts in all pages that are opened during the body."""
         self._command("Emulation.setScriptExecutionDisabled", value=True)
+        try:
+            yield
+        finally:
+            self._command("Emulation.setScriptExecutionDisabled", value=False)
 
     def ask(self, expression: str) -> Any:
         """Return the value of a JavaScript expression in the page."""

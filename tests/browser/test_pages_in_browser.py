@@ -63,13 +63,13 @@ def test_a_submission_fits_every_width_and_asks_nobody_else(browser: Browser, se
 
 
 def test_many_skills_are_turned_over_by_keyboard_and_without_scripts(browser: Browser, server: Server) -> None:
-    browser.without_scripts()
-    browser.open(server.submissions["listing"], width=380)
-    browser.driver.find_element(By.ID, "choice-words").send_keys("frontmatter-is-in-no-name", Keys.ENTER)
-    assert "No skill matches" in browser.driver.page_source
-    browser.driver.find_element(By.LINK_TEXT, "Show the whole list").send_keys(Keys.ENTER)
-    browser.driver.find_element(By.CSS_SELECTOR, "[rel=next]").send_keys(Keys.ENTER)
-    assert "51 to 100 of 120" in browser.driver.page_source
+    with browser.without_scripts():
+        browser.open(server.submissions["listing"], width=380)
+        browser.driver.find_element(By.ID, "choice-words").send_keys("frontmatter-is-in-no-name", Keys.ENTER)
+        assert "No skill matches" in browser.driver.page_source
+        browser.driver.find_element(By.LINK_TEXT, "Show the whole list").send_keys(Keys.ENTER)
+        browser.driver.find_element(By.CSS_SELECTOR, "[rel=next]").send_keys(Keys.ENTER)
+        assert "51 to 100 of 120" in browser.driver.page_source
 
 
 def test_an_error_page_fits_every_width(browser: Browser, server: Server) -> None:
@@ -149,8 +149,7 @@ def test_a_copy_button_is_there_and_copies(browser: Browser, server: Server) -> 
 
 
 def test_without_scripts_every_page_says_the_same(server: Server) -> None:
-    with open_browser(server.base) as plain:
-        plain.without_scripts()
+    with open_browser(server.base) as plain, plain.without_scripts():
         for path in (*PAGES.values(), *server.submissions.values()):
             plain.open(path)
             assert plain.driver.find_element(By.TAG_NAME, "h1").is_displayed()

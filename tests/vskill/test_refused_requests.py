@@ -52,3 +52,10 @@ def test_an_unknown_address_of_the_api_is_answered_for_clients(path: str, kind: 
     answer = Client().get(path)
     assert answer.status_code == 404
     assert answer.headers["Content-Type"].startswith(kind)
+
+
+@pytest.mark.parametrize("length", ["0.0.1", "\0", "-1", "１", "9" * 5000])
+def test_a_length_that_is_no_number_is_said(length: str) -> None:
+    headers = {"Content-Length": length}
+    answer = Client().post("/api/v1/skills/installs", b"", content_type="application/json", headers=headers)
+    assert answer.status_code in (400, 413)
