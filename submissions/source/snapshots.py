@@ -49,8 +49,8 @@ _DESCRIPTION: Final = "snapshot.json"
 class Asked:
     """What is asked for of one commit.
 
-    ``find_ref`` is that of ``fetch_snapshot``. ``wanted`` chooses the files. ``also`` is called before the first fetch
-    of the commit, and returns what to fetch together with them, because others will ask for it.
+    ``find_ref`` is that of ``fetch_snapshot``. ``wanted`` chooses the files. ``also`` is called before each fetch, and
+    returns what to fetch together with them, because others will ask for it.
     """
 
     repository: RepositoryURL
@@ -90,6 +90,7 @@ async def _ready(env: WorkerEnv, asked: Asked, folder: Path, leaving: AsyncExitS
         if (there := await complete(known, asked.wanted, may_fetch=False)) is not None:
             return there
         async with fetch_slot(env, asked.repository, patient=True):
+            await _bring_with_others(known, asked)
             try:
                 there = await complete(known, asked.wanted, may_fetch=True)
             except NarrowFetchRefused:
@@ -102,6 +103,14 @@ async def _ready(env: WorkerEnv, asked: Asked, folder: Path, leaving: AsyncExitS
             return there
         # The snapshot has grown to the limit of one fetch, or its host gives no single files any more.
         return await _fetch_apart(env, asked, folder, leaving)
+
+
+async def _bring_with_others(known: Snapshot, asked: Asked) -> None:
+    """Fetch what is asked for together with what others will ask for; what fails is then fetched alone."""
+    try:
+        await complete(known, await asked.also(), may_fetch=True)
+    except SourceError as error:
+        logger.info("%s: not fetched together with others: %s", asked.repository.url, error)
 
 
 async def _fetch_apart(env: WorkerEnv, asked: Asked, folder: Path, leaving: AsyncExitStack) -> Snapshot:

@@ -37,7 +37,7 @@ from vskill.kv.partial_index import InPartialIndex
 from vskill.kv.threads import readers
 
 INDEX_PAGE: Final = 50
-WAITING_PATHS: Final = 500
+WAITING_PATHS: Final = 50
 _IDS_PER_QUERY: Final = 500
 
 
@@ -59,11 +59,11 @@ async def get_submission(env: WorkerEnv, submission_id: str) -> Submission:
 
 
 def waiting_paths(env: WorkerEnv, repo_url: str, limit: int = WAITING_PATHS) -> list[str]:
-    """Return the folders of the newest ``limit`` submissions of a repository that were accepted and not begun."""
+    """Return the folders of the ``limit`` oldest submissions of a repository that were accepted and not begun."""
     waiting = SubmissionEntry.objects.using(env.database).filter(
         namespace=env.name, repo_url=repo_url, state=State.RECEIVED
     )
-    return list(waiting.order_by("-submitted_at").values_list("skill_path", flat=True)[:limit])
+    return list(waiting.order_by("submitted_at").values_list("skill_path", flat=True)[:limit])
 
 
 def live_submission(env: WorkerEnv, identity: str) -> str | None:

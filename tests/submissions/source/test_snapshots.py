@@ -277,3 +277,11 @@ async def test_who_reads_while_another_fetches_sees_what_is_missing_and_asks_no_
     git(snapshot.git_dir, "config", f"remote.file://{source}.promisor", "true")
     assert await complete(snapshot, files_of_package("two"), may_fetch=False) is None
     assert await complete(snapshot, files_of_package("one"), may_fetch=False) is not None
+
+
+async def test_what_waits_later_is_fetched_together_as_well(env: WorkerEnv, source: Path, tmp_path: Path) -> None:
+    assert await name_of(env, asked(env, source, "one"), tmp_path / "1") == "one"
+    assert await name_of(env, asked(env, source, "two", "three"), tmp_path / "2") == "two"
+    later = asked(env, source, "three")
+    await asyncio.to_thread(shutil.rmtree, source)
+    assert await name_of(env, later, tmp_path / "3") == "three"
