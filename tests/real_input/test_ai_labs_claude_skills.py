@@ -30,13 +30,14 @@ SKILLS: Final = PACKAGE / "dist" / "skills"
 REPORT: Final = ROOT / "build" / "real-input.md"
 
 READS, WRITES, SHELL = "filesystem_read", "filesystem_write", "shell_execution"
+NETWORK, SENDS = "network", "sends_files"
 # What each one can do, as its files show; nothing in any of them has to be held.
 CAPABILITIES: Final[dict[str, set[str]]] = {
     "brand-analyzer": set(),
     "business-analytics-reporter": {WRITES},
     "business-document-generator": {READS, WRITES},
-    "cicd-pipeline-generator": set(),
-    "codebase-documenter": set(),
+    "cicd-pipeline-generator": {NETWORK},
+    "codebase-documenter": {NETWORK, SENDS},
     "csv-data-visualizer": {READS, WRITES},
     "data-analyst": {READS, WRITES},
     "docker-containerization": {SHELL},
@@ -57,8 +58,22 @@ CAPABILITIES: Final[dict[str, set[str]]] = {
     "startup-validator": {READS, WRITES},
     "storyboard-manager": {READS},
     "tech-debt-analyzer": {READS},
-    "test-specialist": {READS},
+    "test-specialist": {READS, NETWORK},
     "travel-planner": {READS, WRITES},
+}
+# Documents that no engine reads, which cannot run, and examples of an interface that send what a user would send.
+NOTES: Final[dict[str, set[str]]] = {
+    "business-document-generator": {
+        f"File not read (assets/templates/{name} Template.pdf)."
+        for name in ("Annual Budget Plan", "Comprehensive Business Plan", "Professional Proposal")
+    },
+    "codebase-documenter": {
+        f"Sends files to a place that the description does not name (assets/templates/API.template.md:{line})."
+        for line in (41, 276)
+    },
+    "research-paper-writer": {
+        f"File not read (assets/{name}.pdf)." for name in ("full_paper_template", "interim-layout")
+    },
 }
 
 pytestmark = [
@@ -156,10 +171,9 @@ def test_every_skill_ends_with_a_reason(ended: dict[str, Ended]) -> None:
 @pytest.mark.parametrize("path", CAPABILITIES)
 def test_the_verdict_is_the_one_that_its_files_give(ended: dict[str, Ended], path: str) -> None:
     told = ended[path].told
-    expected = CAPABILITIES[path]
+    expected = {f"It can: {name.replace('_', ' ')}." for name in CAPABILITIES[path]} | NOTES.get(path, set())
     assert told["verdict"] == ("notes" if expected else "clear")
-    listed = {f"It can: {name.replace('_', ' ')}." for name in expected}
-    assert set(told["decision"]["reasons"]) == listed
+    assert set(told["decision"]["reasons"]) == expected
 
 
 @pytest.mark.parametrize("path", CAPABILITIES)

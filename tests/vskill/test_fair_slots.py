@@ -45,7 +45,8 @@ class Line:
 
     async def settle(self) -> None:
         """Let everything happen that can."""
-        for _turn in range(4):
+        # Work that was told to end before it began hands its slot on as soon as it has one, and so may all of them.
+        for _turn in range(4 * (1 + len(self.works))):
             await asyncio.sleep(0)
 
     async def end_everything(self) -> list[str]:

@@ -68,7 +68,7 @@ async def test_an_address_that_is_understood_leads_to_its_place(
 
     snapshot = await fetched(address.replace(MAIN, head), url, repository, tmp_path / "d")
 
-    expected = {"default branch": "HEAD", "the commit": "refs/heads/main"}.get(ref, ref)
+    expected = {"default branch": "HEAD", "the commit": "HEAD"}.get(ref, ref)
     named = re.search(r"the skill named `?(\w+)", place)
     assert snapshot.ref == expected
     assert (snapshot.place.path, snapshot.place.skill) == (
@@ -126,7 +126,7 @@ async def test_a_commit_before_an_at_sign_is_held_to_the_branches_as_well(reposi
     url = "https://github.com/acme/skills"
     head = git(repository, "rev-parse", "main").decode().strip()
     snapshot = await fetched(f"{url}#{head}@two", url, repository, tmp_path / "d")
-    assert (snapshot.commit_sha, snapshot.place.skill, snapshot.ref) == (head, "two", "refs/heads/main")
+    assert (snapshot.commit_sha, snapshot.place.skill, snapshot.ref) == (head, "two", "HEAD")
     stray = git(repository, "commit-tree", "-m", "stray", "main^{tree}").decode().strip()
     with pytest.raises(CommitNotOnBranch):
         await fetched(f"{url}#{stray}@two", url, repository, tmp_path / "e")
