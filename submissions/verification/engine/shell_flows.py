@@ -21,12 +21,7 @@ from submissions.verification.engine.values import (
 )
 from submissions.verification.engine.vocabulary import FETCHERS, INTERPRETERS, SHELLS
 
-_VARIABLE: Final = re.compile(r"\$\{?([A-Za-z_]\w*)")
 _NAME_ONLY: Final = re.compile(r"[A-Z][A-Z0-9_]{3,60}")
-_DECODERS: Final = re.compile(
-    r"base64\s+(?:-\w*[dD]|--decode)|xxd\s+-r|openssl\s+(?:enc|base64)\b.*-d|\bgunzip\b|\bzcat\b"
-    r"|tr\s+['\"]?[A-Za-z-]{3,}['\"]?\s+['\"]?[NnMm]-"
-)
 _BODY: Final = re.compile(
     r"^(?:-d|--data(?:-\w+)?|-F|--form(?:-string)?|-T|--upload-file|--post-data|--post-file|--body-file|--json"
     r"|-Body|-InFile)$",
@@ -58,7 +53,6 @@ _KEY: Final = re.compile(
     r"\.ssh/id_(?:rsa|ed25519|ecdsa|dsa)$|\.aws/credentials$|^/etc/shadow$|\.gnupg/|\.git-credentials$"
     r"|\.docker/config\.json$"
 )
-_OUTPUT: Final = frozenset({"-o", "--output", "-O", "--output-document", "-OutFile", "-outfile"})
 _SENDERS: Final = frozenset(
     {
         "nc",

@@ -22,67 +22,11 @@ from submissions.verification.engine.values import (
 from submissions.verification.engine.vocabulary import FETCHERS
 
 _VARIABLE: Final = re.compile(r"\$\{?([A-Za-z_]\w*)")
-_NAME_ONLY: Final = re.compile(r"[A-Z][A-Z0-9_]{3,60}")
 _DECODERS: Final = re.compile(
     r"base64\s+(?:-\w*[dD]|--decode)|xxd\s+-r|openssl\s+(?:enc|base64)\b.*-d|\bgunzip\b|\bzcat\b"
     r"|tr\s+['\"]?[A-Za-z-]{3,}['\"]?\s+['\"]?[NnMm]-"
 )
-_BODY: Final = re.compile(
-    r"^(?:-d|--data(?:-\w+)?|-F|--form(?:-string)?|-T|--upload-file|--post-data|--post-file|--body-file|--json"
-    r"|-Body|-InFile)$",
-    re.IGNORECASE,
-)
-_BODY_JOINED: Final = re.compile(
-    r"^(?:--data(?:-\w+)?|--form|--upload-file|--post-data|--post-file|--json)=|^-[dFT](?=.)"
-)
-_HEADER: Final = frozenset(
-    {
-        "-H",
-        "--header",
-        "-u",
-        "--user",
-        "-A",
-        "-e",
-        "-b",
-        "--cookie",
-        "-Headers",
-        "--oauth2-bearer",
-        "--cert",
-        "--key",
-        "--cacert",
-        "-K",
-        "-i",
-    }
-)
-_KEY: Final = re.compile(
-    r"\.ssh/id_(?:rsa|ed25519|ecdsa|dsa)$|\.aws/credentials$|^/etc/shadow$|\.gnupg/|\.git-credentials$"
-    r"|\.docker/config\.json$"
-)
 _OUTPUT: Final = frozenset({"-o", "--output", "-O", "--output-document", "-OutFile", "-outfile"})
-_SENDERS: Final = frozenset(
-    {
-        "nc",
-        "ncat",
-        "netcat",
-        "telnet",
-        "scp",
-        "rsync",
-        "sftp",
-        "ftp",
-        "mail",
-        "mailx",
-        "sendmail",
-        "mutt",
-        "rclone",
-        "socat",
-        "croc",
-        "ssh",
-    }
-)
-_LOOKUPS: Final = frozenset({"dig", "nslookup", "host", "ping", "drill"})
-_OPENS: Final = frozenset({"while", "for", "until", "{", "("})
-_CLOSES: Final = frozenset({"done", "}", ")"})
-_DEEPEST: Final = 5
 
 
 @dataclass
