@@ -98,7 +98,7 @@ async def discover_repository(
                 f"The folder {visible(folder)!r} is not in {visible(place.path)!r}, which the address names. "
                 "Nothing was submitted. Submit the address of the repository, or that of one folder."
             )
-        gone = await _gone(env, known, snapshot, note=note)
+        gone = await gone_folders(env, known, snapshot, note=note)
         found = [one for one in await find_skills(snapshot) if place.skill in ("", one.name)]
         if not found:
             where = f"the folder {visible(folder)!r}" if folder else "that repository"
@@ -114,7 +114,9 @@ async def discover_repository(
         return Discovery(repository.url, snapshot.commit_sha, planned, snapshot.ref, named)
 
 
-async def _gone(env: WorkerEnv, known: Iterable[KnownSkill], snapshot: Snapshot, *, note: bool) -> tuple[str, ...]:
+async def gone_folders(
+    env: WorkerEnv, known: Iterable[KnownSkill], snapshot: Snapshot, *, note: bool
+) -> tuple[str, ...]:
     """Return the folders of ``known`` skills that the newest commit of their branch no longer has; mark their skills.
 
     A tag and a commit that is named by its id may be older than what was published, so that they tell nothing.

@@ -224,6 +224,7 @@ RECOVERY_MAX_ATTEMPTS: int = _value["VSKILL_RECOVERY_MAX_ATTEMPTS"]
 
 VSKILL_SCHEDULE = {
     "recover_stuck": RECOVERY_INTERVAL,
+    "check_repositories": 300.0,
     **dict.fromkeys(("purge_expired", "clean_scratch", "recount_downloads"), 3600.0),
 }
 

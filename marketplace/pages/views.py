@@ -20,6 +20,7 @@ from marketplace.pages.file import file_context
 from marketplace.pages.images import image_response
 from marketplace.pages.list_query import ListQuery
 from marketplace.pages.lists import home_context, list_context, publisher_context
+from marketplace.pages.source_health import repo_health
 from marketplace.pages.wording import CAPABILITIES, VERDICTS
 from vskill.visitors.reads import list_reads, page_reads
 from vskill.worker_context import require_worker_env
@@ -75,6 +76,7 @@ async def skill(request: HttpRequest, slug: str) -> HttpResponse:
             "files": skill_page.files(found),
             "versions": skill_page.versions(env, found),
             "install": skill_page.install_lines(found, base),
+            "repo_health": repo_health(env, found),
         }
 
     return await _page_of_skill(request, slug, "", "marketplace/skill.html", page)

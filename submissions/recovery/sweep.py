@@ -21,7 +21,6 @@ from django.db.models.functions import Now
 
 from submissions import messages
 from submissions.models import RecoverySweep
-from submissions.recovery.lock import sweep_lock
 from submissions.states import SWEPT_STATES, State
 from submissions.store.holds import count_recoveries, hold, remember_recoveries
 from submissions.store.queries import get_stuck_submissions, read_submission
@@ -34,6 +33,7 @@ from vskill.kv.errors import VersionConflict
 from vskill.kv.outcomes import ReadCounts
 from vskill.kv.threads import writers
 from vskill.processes.heartbeat import process_name
+from vskill.processes.run_lock import run_lock
 
 logger = logging.getLogger(__name__)
 
@@ -160,12 +160,12 @@ async def recover_stuck(
     A submission is stuck when it has stayed in one of ``states`` for ``older_than`` (default: the setting) or longer.
     ``using`` is how they are found: see ``get_stuck_submissions``. At most ``limit`` are moved; the others count as
     ``left``. A ``dry_run`` writes nothing and takes no lock. ``progress`` is called with how many are done and how many
-    there are. Raises ``RecoveryRunning`` where another sweep holds the lock.
+    there are. Raises ``AlreadyRunning`` where another sweep holds the lock.
     """
     threshold = older_than if older_than is not None else timedelta(seconds=settings.STUCK_THRESHOLD_SECONDS)
     if dry_run:
         return await _sweep(env, threshold, states, using, limit, dry_run, progress)
-    async with sweep_lock(env):
+    async with run_lock(env, "recover_stuck"):
         log = await writers.run(begin_sweep, env)
         report = await _sweep(env, threshold, states, using, limit, dry_run, progress)
         await writers.run(end_sweep, env, log, report)

@@ -4,6 +4,7 @@ SourceError
 ├── InvalidRepositoryURL   the text names no repository that may be fetched
 ├── HostNotAllowed         the host is not on the public internet
 ├── RepositoryNotFound     missing, or private
+│   └── RepositoryRefused  the host forbids it: private, or this server is not welcome at the moment
 ├── RepositoryEmpty        nothing has been committed
 ├── RepositoryMoved        the host answers with a redirect
 ├── CommitNotAvailable     the host no longer has the pinned commit
@@ -49,6 +50,10 @@ class RepositoryNotFound(SourceError):
     """Raised when the host shows no such repository to anonymous clients."""
 
     code = "repository_not_found"
+
+
+class RepositoryRefused(RepositoryNotFound):
+    """Raised when the host forbids the repository, which some do with private ones and some with busy clients."""
 
 
 class RepositoryEmpty(SourceError):

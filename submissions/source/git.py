@@ -15,6 +15,7 @@ from submissions.source.errors import (
     RepositoryEmpty,
     RepositoryMoved,
     RepositoryNotFound,
+    RepositoryRefused,
     SourceError,
 )
 from submissions.source.git_errors import fetch_error, fetch_timed_out
@@ -173,7 +174,8 @@ async def _fetch(
         except (RepositoryNotFound, RepositoryMoved) as error:
             # Some hosts accept only addresses that end in `.git`, others only those that do not. The canonical address
             # has no `.git`, so both spellings are tried.
-            failure = failure or error
+            # What a host forbids may be there, whatever it says of the other spelling.
+            failure = error if failure is None or isinstance(error, RepositoryRefused) else failure
         else:
             return sandbox, origin, place
     raise failure or RepositoryNotFound(

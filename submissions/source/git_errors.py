@@ -13,6 +13,7 @@ from submissions.source.errors import (
     RepositoryEmpty,
     RepositoryMoved,
     RepositoryNotFound,
+    RepositoryRefused,
     RepositoryTooLarge,
     SourceError,
 )
@@ -32,16 +33,21 @@ _LARGE = (
 _SLOW = "The host sent almost nothing for 20 seconds, so the fetch was stopped. Try again later."
 _TLS = "The certificate of the host could not be verified, so nothing was fetched."
 
+_BUSY = "The host is in trouble or takes no more requests at the moment. Try again later."
+
 _KNOWN: tuple[tuple[str, type[SourceError], str], ...] = (
+    # First, because the words that the host says with it may be any.
+    (r"returned error: (5\d\d|408|429)", FetchFailed, _BUSY),
     (r"file too large", RepositoryTooLarge, _LARGE),
     (r"out of memory|cannot allocate memory|mmap failed|unable to create threads?", RepositoryTooLarge, _LARGE),
     (r"operation too slow|less than \d+ bytes/sec", FetchTimedOut, _SLOW),
     (r"not our ref|unadvertised object|no such remote ref [0-9a-f]{40}", CommitNotAvailable, _GONE),
     (r"couldn't find remote ref|no such remote ref|no matching remote head", RepositoryEmpty, _EMPTY),
     (r"returned error: 30\d|redirect", RepositoryMoved, _MOVED),
+    (r"authentication failed|returned error: (401|403)", RepositoryRefused, _MISSING),
     (
         (
-            r"could not read (username|password)|authentication failed|returned error: (401|403|404|410)|not found"
+            r"could not read (username|password)|returned error: (404|410)|not found"
             r"|does not appear to be a git repository|terminal prompts disabled"
         ),
         RepositoryNotFound,

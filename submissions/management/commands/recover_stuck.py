@@ -13,12 +13,12 @@ from django.core.management.base import CommandParser
 from django.db import DatabaseError
 from tqdm import tqdm
 
-from submissions.recovery.lock import RecoveryRunning
 from submissions.recovery.sweep import RecoveryReport, Result, recover_stuck
 from submissions.states import SWEPT_STATES, State
 from vskill.environments import WorkerEnv
 from vskill.management.environment_command import EnvironmentCommand
 from vskill.processes.heartbeat import show_work_done
+from vskill.processes.run_lock import AlreadyRunning
 from vskill.unprepared_database import name_unprepared_database
 
 DONE, NOT_RECOVERED, NOT_READ, LOCKED = 0, 2, 3, 4
@@ -86,7 +86,7 @@ class Command(EnvironmentCommand):
         try:
             with bar:
                 report: RecoveryReport = self.run_in(env, {**options, "progress": progress})
-        except RecoveryRunning as error:
+        except AlreadyRunning as error:
             self.stderr.write(str(error))
             return LOCKED
         except DatabaseError as error:

@@ -13,7 +13,6 @@ from django.test import AsyncClient
 from pytest_django import Settings
 
 from submissions.models import QueueMessage, RecoverySweep
-from submissions.recovery.lock import sweep_lock
 from submissions.states import State
 from tests.submissions.commands.run import Ended, help_of, run
 from tests.submissions.factories import damage, make_submission, make_submissions
@@ -22,6 +21,7 @@ from vskill.environments import WorkerEnv, get_environment
 from vskill.kv.models import KVEntry
 from vskill.management.commands.schedule import run_command
 from vskill.processes.heartbeat import heartbeat, living
+from vskill.processes.run_lock import run_lock
 
 pytestmark = pytest.mark.django_db(transaction=True)
 LONG_AGO = timedelta(minutes=30)
@@ -108,12 +108,12 @@ def test_another_run_that_holds_the_lock_is_4_and_nothing_is_done(env: WorkerEnv
     make_submissions(env, 1, age=LONG_AGO)
 
     async def beside_another() -> Ended:
-        async with sweep_lock(env):
+        async with run_lock(env, "recover_stuck"):
             return await sync_to_async(run)("recover_stuck")
 
     ended = async_to_sync(beside_another)()
     assert ended.code == 4
-    assert "Another recovery of 'default' is running. Nothing was done" in ended.err
+    assert "Another recover_stuck of 'default' is running. Nothing was done" in ended.err
     assert not QueueMessage.objects.exists()
 
 

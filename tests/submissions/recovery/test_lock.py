@@ -13,8 +13,6 @@ from django.db import InterfaceError, OperationalError
 from django.db.models import F
 from pytest_django import Settings
 
-from submissions.recovery import lock as module
-from submissions.recovery.lock import LOCK_KEY, LOCK_TTL, RecoveryRunning, sweep_lock
 from submissions.recovery.sweep import Result, recover_stuck
 from tests.loop_time import let_time_pass
 from tests.submissions.factories import make_submissions
@@ -22,18 +20,22 @@ from vskill.environments import WorkerEnv
 from vskill.kv.models import KVEntry
 from vskill.kv.namespace import KVNamespace
 from vskill.kv.threads import writers
+from vskill.processes import run_lock as module
+from vskill.processes.run_lock import LOCK_TTL, AlreadyRunning, lock_key, run_lock
 from vskill.worker_context import EnvClosed, run_with_worker_env
 
 pytestmark = pytest.mark.django_db(transaction=True)
 in_thread = sync_to_async
 LONG_AGO = timedelta(minutes=30)
 TTL = LOCK_TTL.total_seconds()
+WORK = "recover_stuck"
+LOCK_KEY = lock_key(WORK)
 
 
 async def test_a_sweep_leaves_another_alone_and_a_dry_run_needs_no_lock(env: WorkerEnv) -> None:
     await in_thread(make_submissions)(env, 1, age=LONG_AGO)
-    async with sweep_lock(env):
-        with pytest.raises(RecoveryRunning, match="Another recovery of 'default' is running"):
+    async with run_lock(env, WORK):
+        with pytest.raises(AlreadyRunning, match="Another recover_stuck of 'default' is running"):
             await recover_stuck(env)
         assert (await recover_stuck(env, dry_run=True)).count(Result.WOULD_RECOVER) == 1
     assert (await recover_stuck(env)).count(Result.RECOVERED) == 1
@@ -42,7 +44,7 @@ async def test_a_sweep_leaves_another_alone_and_a_dry_run_needs_no_lock(env: Wor
 async def test_the_lock_is_given_back_after_a_failure(env: WorkerEnv) -> None:
     for _time in range(2):
         with pytest.raises(ZeroDivisionError):
-            async with sweep_lock(env):
+            async with run_lock(env, WORK):
                 raise ZeroDivisionError
     assert not await KVEntry.objects.filter(key=LOCK_KEY).aexists()
 
@@ -50,12 +52,12 @@ async def test_the_lock_is_given_back_after_a_failure(env: WorkerEnv) -> None:
 async def test_the_lock_of_a_holder_that_died_ends_by_itself(env: WorkerEnv) -> None:
     await KVNamespace(KVEntry, env).put(LOCK_KEY, {"holder": "dead"}, ttl=timedelta(seconds=10))
     await KVEntry.objects.filter(key=LOCK_KEY).aupdate(expires_at=F("expires_at") - timedelta(seconds=11))
-    async with sweep_lock(env):
+    async with run_lock(env, WORK):
         assert await KVEntry.objects.filter(key=LOCK_KEY, value__contains="dead").acount() == 0
 
 
 async def test_a_lock_that_was_lost_is_left_to_its_new_holder(env: WorkerEnv) -> None:
-    async with sweep_lock(env):
+    async with run_lock(env, WORK):
         await KVNamespace(KVEntry, env).put(LOCK_KEY, {"holder": "another"})
     assert (await KVNamespace(KVEntry, env).get(LOCK_KEY)).value == {"holder": "another"}
 
@@ -69,7 +71,7 @@ class Sweep:
 
     async def run(self, env: WorkerEnv) -> str:
         """Hold the lock until the sweep may end, and return or raise what came out."""
-        async with sweep_lock(env):
+        async with run_lock(env, WORK):
             self.begun.set()
             await self.may_end.wait()
             if self._error is not None:
