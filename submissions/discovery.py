@@ -117,7 +117,9 @@ async def discover_repository(
 async def gone_folders(
     env: WorkerEnv, known: Iterable[KnownSkill], snapshot: Snapshot, *, note: bool
 ) -> tuple[str, ...]:
-    """Return the folders of ``known`` skills that the newest commit of their branch no longer has; mark their skills.
+    """Return the folders of ``known`` skills of ``env`` that ``snapshot``, the newest commit of a branch, no longer has.
+
+    With ``note`` their skills are marked.
 
     A tag and a commit that is named by its id may be older than what was published, so that they tell nothing.
     """
