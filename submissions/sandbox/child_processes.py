@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Final, TypeVar
 
-from submissions.sandbox.fork_server import fork_server
+from submissions.sandbox.fork_server import program_server, script_server
 
 T = TypeVar("T")
 
@@ -101,9 +101,12 @@ async def run_child(
     of its own, which is killed when it ends, when it exceeds the time or output of ``limits``, and when the calling
     task is cancelled; the child also dies with this process. Raises OSError only when no child can be started.
     """
-    script, arguments = (command.path, command.arguments) if isinstance(command, PreparedScript) else ("", command)
+    if isinstance(command, PreparedScript):
+        server, script, arguments = script_server, str(command.path), command.arguments
+    else:
+        server, script, arguments = program_server, "", tuple(command)
     request = {
-        "script": str(script),
+        "script": script,
         "arguments": list(arguments),
         "environment": dict(env),
         "cwd": str(cwd),
@@ -120,7 +123,7 @@ async def run_child(
             open_here.enter_context(telling)
             open_there.enter_context(told_there)
             there = (source, out_there, error_there, told_there)
-            fork_server.start_child(request, [end.fileno() for end in there])
+            server.start_child(request, [end.fileno() for end in there])
         telling.setblocking(False)
         loop.add_reader(telling, output.hear, telling)
         try:

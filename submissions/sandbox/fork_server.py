@@ -1,4 +1,4 @@
-"""Ask the fork server of this process for children, and start it where none runs."""
+"""Ask the fork servers of this process for children, and start them where none runs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _ENVIRONMENT: Final = {
 
 
 class ForkServer:
-    """The fork server of this process; one that has died is replaced at the next request.
+    """A fork server of this process; one that has died is replaced at the next request.
 
     It ends with this process, and so do its children.
     """
@@ -96,5 +96,16 @@ def _send(control: socket.socket, message: bytes, descriptors: Sequence[int]) ->
     control.sendall(message[sent:])
 
 
-fork_server: Final = ForkServer()
-atexit.register(fork_server.close)
+# What a fork costs grows with the memory of the process that forks. A program replaces what it is forked from, so the
+# server of programs imports nothing.
+script_server: Final = ForkServer()
+program_server: Final = ForkServer()
+
+
+def close_fork_servers() -> None:
+    """End the fork servers of this process and their children."""
+    script_server.close()
+    program_server.close()
+
+
+atexit.register(close_fork_servers)

@@ -7,16 +7,18 @@ repository could use any of them.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from submissions.source.errors import RepositoryTooLarge, UnsafeTree
+from submissions.source.errors import FetchFailed, RepositoryTooLarge, UnsafeTree
 from submissions.source.file_source import FileSource
 from submissions.source.tree_entries import TreeEntry, collisions, odd_name
 
 # Bounds of one `cat-file` call, whose whole output is held in memory.
 _BATCH_BYTES = 4 * 1024 * 1024
 _BATCH_FILES = 500
+# Held for every skill that is in work.
+_AHEAD_BYTES = 1024 * 1024
 _DEFAULT_BYTES = 10 * 1024 * 1024
 _DEFAULT_FILES = 500
 
@@ -38,6 +40,41 @@ async def read_blobs_in_batches(
     # In a thread, because there may be thousands of entries.
     for batch in await asyncio.to_thread(lambda: list(_batches(entries))):
         yield await source.read(batch)
+
+
+async def read_ahead(source: FileSource, entries: Sequence[TreeEntry]) -> FileSource:
+    """Return ``source`` with the bytes of ``entries`` held in memory where they are few and small, else as it is.
+
+    What is asked for one by one then costs one read.
+    """
+    there = {entry.oid: entry for entry in entries if entry.size is not None}
+    if len(there) > _BATCH_FILES or sum(entry.size or 0 for entry in there.values()) > _AHEAD_BYTES:
+        return source
+    try:
+        return _ReadAhead(source, {entry.oid: content for entry, content in await source.read(list(there.values()))})
+    except FetchFailed:
+        # One of them cannot be read; who asks for that one is told so.
+        return source
+
+
+class _ReadAhead:
+    """A source, some of whose files are held in memory by the ids of their content."""
+
+    def __init__(self, source: FileSource, held: Mapping[str, bytes]) -> None:
+        self._source = source
+        self._held = held
+
+    @property
+    def entries(self) -> tuple[TreeEntry, ...]:
+        return self._source.entries
+
+    async def read(self, batch: Sequence[TreeEntry]) -> list[tuple[TreeEntry, bytes]]:
+        if all(entry.oid in self._held for entry in batch):
+            return [(entry, self._held[entry.oid]) for entry in batch]
+        return await self._source.read(batch)
+
+    async def with_more(self, more: Sequence[TreeEntry]) -> FileSource:
+        return await self._source.with_more(more)
 
 
 async def read_blob(source: FileSource, entry: TreeEntry) -> bytes:

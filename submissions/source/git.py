@@ -32,8 +32,8 @@ from submissions.source.wanted import (
     NarrowFetchRefused,
     Wanted,
     bring,
+    list_present,
     list_wanted,
-    present,
     refuses_narrow_fetch,
 )
 from vskill.hidden_characters import visible
@@ -137,12 +137,13 @@ async def complete(snapshot: Snapshot, wanted: Wanted, *, may_fetch: bool) -> Sn
     limits = snapshot.limits
     try:
         async with asyncio.timeout(limits.seconds):
-            listed, chosen = await list_wanted(snapshot.sandbox, snapshot.commit_sha, wanted, limits)
             if may_fetch:
+                listed, chosen = await list_wanted(snapshot.sandbox, snapshot.commit_sha, wanted, limits)
                 entries = await bring(snapshot.sandbox, snapshot.origin, listed, chosen, limits)
-            elif (there := await present(snapshot.sandbox, listed, chosen, limits)) is None:
-                return None
             else:
+                there = await list_present(snapshot.sandbox, snapshot.commit_sha, wanted, limits)
+                if there is None:
+                    return None
                 entries = there
     except TimeoutError:
         raise fetch_timed_out(snapshot.origin.host, limits) from None

@@ -65,12 +65,12 @@ def refuses_narrow_fetch(stderr: bytes) -> bool:
 
 
 async def list_wanted(
-    sandbox: GitSandbox, sha: str, wanted: Wanted, limits: FetchLimits
+    sandbox: GitSandbox, sha: str, wanted: Wanted, limits: FetchLimits, *, with_sizes: bool = False
 ) -> tuple[tuple[TreeEntry, ...], tuple[TreeEntry, ...]]:
     """Return every entry below the folder of ``wanted`` in the commit ``sha``, and those of them that are chosen.
 
-    Only trees are read; no entry has a size yet. ``limits`` bound both lists. A folder that is not there has no
-    entries.
+    Only trees are read, and no entry has a size, unless ``with_sizes`` asks for the sizes of what is there. ``limits``
+    bound both lists. A folder that is not there has no entries.
     """
     where = f"The folder {wanted.folder!a}" if wanted.folder else "The repository"
     too_many = RepositoryTooLarge(
@@ -83,6 +83,7 @@ async def list_wanted(
         "-r",
         "-z",
         "--full-tree",
+        *(["--long"] if with_sizes else []),
         f"{sha}:{wanted.folder}",
         # A tree can refer to the same subtree many times, so a few kilobytes can list billions of files.
         limits=limits.for_child(_LISTED_BYTES),
@@ -116,8 +117,10 @@ def parse_tree(listing: bytes, folder: str) -> tuple[TreeEntry, ...]:
     entries: list[TreeEntry] = []
     for line in listing.split(b"\0")[:-1]:
         description, _, path = line.partition(b"\t")
-        mode, _kind, oid = description.decode("ascii").split()
-        entries.append(TreeEntry(start + path.decode("utf-8", "surrogateescape"), mode, None, oid))
+        # A size is `-` for a submodule and a word for an object that is not there.
+        mode, _kind, oid, *size = description.decode("ascii").split()
+        known = int(size[0]) if size and size[0].isdigit() else None
+        entries.append(TreeEntry(start + path.decode("utf-8", "surrogateescape"), mode, known, oid))
     return tuple(entries)
 
 
@@ -144,16 +147,16 @@ async def bring(
     return await _within_limits(entries, chosen, sizes, limits)
 
 
-async def present(
-    sandbox: GitSandbox, entries: Sequence[TreeEntry], chosen: Sequence[TreeEntry], limits: FetchLimits
+async def list_present(
+    sandbox: GitSandbox, sha: str, wanted: Wanted, limits: FetchLimits
 ) -> tuple[TreeEntry, ...] | None:
-    """Return what ``bring`` returns where none of the ``chosen`` ones of ``entries`` is missing, and else ``None``.
+    """Return what ``bring`` returns for what is ``wanted`` of the commit ``sha``, or ``None`` where some is missing.
 
-    Nothing is fetched. ``limits`` are those of ``bring``.
+    Nothing is fetched, and one process of git answers. ``limits`` are those of ``list_wanted`` and ``bring``.
     """
-    oids = await asyncio.to_thread(_oids, chosen)
-    sizes = await _sizes(sandbox, oids, limits)
-    if not sizes.keys() >= set(oids):
+    entries, chosen = await list_wanted(sandbox, sha, wanted, limits, with_sizes=True)
+    sizes = {entry.oid: entry.size for entry in chosen if entry.size is not None}
+    if any(entry.oid not in sizes for entry in chosen if entry.mode != MODE_SUBMODULE):
         return None
     return await _within_limits(entries, chosen, sizes, limits)
 

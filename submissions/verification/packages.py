@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from submissions.source.blobs import read_blob, write_files
+from submissions.source.blobs import read_ahead, read_blob, write_files
 from submissions.source.file_source import FileSource
 from submissions.source.lfs.objects import LfsSource
 from submissions.source.tree_entries import TreeEntry, below
@@ -110,6 +110,7 @@ async def read_package(
     entry = skill_files(entries).get("")
     if entry is None:
         raise _no_skill(path, entries)
+    source = await read_ahead(source, entries)
     targets = await read_links(source, entries)
     skill_file = await _skill_file(source, path, entry, Links(path, _by_path(entries), targets), limits)
     plan = await asyncio.to_thread(plan_package, path, entries, targets, limits)

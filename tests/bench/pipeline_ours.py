@@ -24,7 +24,7 @@ from submissions.pipeline.handlers import make_handlers
 from submissions.queue.base import Message
 from submissions.queue.consumer import Consumer, ConsumerOptions
 from submissions.queue.settlement import Handler
-from submissions.sandbox.fork_server import fork_server
+from submissions.sandbox.fork_server import close_fork_servers
 from submissions.states import State
 from submissions.store.queries import get_submission
 from tests.bench.ready import say, wait_for_the_others
@@ -101,8 +101,8 @@ def work() -> None:
     consumer = Consumer([env], {VERIFY: handler}, ConsumerOptions(3, 10, f"bench-{os.getpid()}", drain=True))
     began_at, cpu_before = wait_for_the_others(), _cpu()
     async_to_sync(consumer.run)(asyncio.Event())
-    # What children used is counted once they have been waited for, and theirs by the server that forked them.
-    fork_server.close()
+    # What children used is counted once they have been waited for, and theirs by the servers that forked them.
+    close_fork_servers()
     largest = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     say(
         {

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -40,7 +41,7 @@ class SkillTotal(Engine):
     def version(self) -> str:
         """Return the installed version of the package."""
         try:
-            return metadata.version("skilltotal")
+            return _installed_version()
         except metadata.PackageNotFoundError:
             raise EngineUnavailable("The engine skilltotal is not installed; install requirements.txt.") from None
 
@@ -72,6 +73,12 @@ class SkillTotal(Engine):
             reasons=reasons,
             error=f"skilltotal left parts of the skill unread: {unread[0].title}." if unread else "",
         )
+
+
+@cache
+def _installed_version() -> str:
+    # The fork server has imported what was installed when it started, so this process stays with that as well.
+    return metadata.version("skilltotal")
 
 
 def _bounded(unread: Sequence[Finding]) -> Sequence[Finding]:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from submissions.sandbox.child_processes import ChildLimits, ChildOutcome, ChildResult, PreparedScript, run_child
-from submissions.sandbox.fork_server import fork_server
+from submissions.sandbox.fork_server import script_server
 
 LIMITS = ChildLimits(seconds=30, output_bytes=100_000)
 SCRIPT = """
@@ -78,7 +78,7 @@ async def test_a_child_holds_no_descriptor_but_its_three(script: Path) -> None:
 async def test_sets_have_the_same_order_in_every_call_and_server(script: Path) -> None:
     expression = "list({str(number) for number in range(50)})"
     first = await answer(script, expression)
-    fork_server.close()
+    script_server.close()
     assert await answer(script, expression) == first
 
 
@@ -132,7 +132,7 @@ async def test_a_child_that_does_not_read_harms_nobody(script: Path) -> None:
 
 
 def server_pid() -> int:
-    process = fork_server._process
+    process = script_server._process
     assert process is not None
     return process.pid
 
@@ -158,7 +158,7 @@ async def test_children_of_a_killed_server_end_as_killed(script: Path) -> None:
 async def test_a_child_that_cannot_be_started_is_an_error_of_the_machine(
     script: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fork_server.close()
+    script_server.close()
     # Counted for one user; the superuser of a container is never refused, so the fork itself is made to fail.
     failing = script.parent / "sitecustomize.py"
     failing.write_text("import os\ndef fork():\n    raise OSError(11, 'no')\nos.fork = fork\n")
@@ -169,7 +169,7 @@ async def test_a_child_that_cannot_be_started_is_an_error_of_the_machine(
         with pytest.raises(BlockingIOError):
             await call(script, "0")
     finally:
-        fork_server.close()
+        script_server.close()
 
 
 def kill_and_wait(pid: int) -> None:
@@ -190,7 +190,7 @@ async def test_a_cancelled_call_kills_its_child_wherever_it_was(script: Path, st
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
-    if fork_server._process is not None:
+    if script_server._process is not None:
         assert children_of_the_server() == []
 
 

@@ -10,14 +10,15 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from pytest_django.fixtures import Settings
 
-from submissions.source import snapshots
+from submissions.sandbox.child_processes import ChildResult, run_child
+from submissions.source import git_process, snapshots
 from submissions.source.errors import FetchFailed, FetchTimedOut, RepositoryNotFound, RepositoryTooLarge, SourceError
 from submissions.source.fetching import repository_url
 from submissions.source.git import Snapshot, complete, fetch_snapshot
@@ -277,6 +278,21 @@ async def test_who_reads_while_another_fetches_sees_what_is_missing_and_asks_no_
     git(snapshot.git_dir, "config", f"remote.file://{source}.promisor", "true")
     assert await complete(snapshot, files_of_package("two"), may_fetch=False) is None
     assert await complete(snapshot, files_of_package("one"), may_fetch=False) is not None
+
+
+async def test_a_small_skill_of_a_snapshot_is_listed_and_read_by_two_processes(
+    env: WorkerEnv, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert await name_of(env, asked(env, source, "one", "two"), tmp_path / "1") == "one"
+    started: list[str] = []
+
+    async def counted(command: Sequence[str], **options: object) -> ChildResult:
+        started.append(command[2])
+        return await run_child(command, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(git_process, "run_child", counted)
+    assert await name_of(env, asked(env, source, "two"), tmp_path / "2") == "two"
+    assert started == ["ls-tree", "cat-file"]
 
 
 async def test_what_waits_later_is_fetched_together_as_well(env: WorkerEnv, source: Path, tmp_path: Path) -> None:
