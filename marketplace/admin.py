@@ -13,6 +13,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from marketplace.block_admin import BlockAdmin
+from marketplace.flag_admin import FlagAdmin
 from marketplace.models import ALIAS_PREFIX, SKILL_PREFIX, HistoryEvent, SkillEntry, SkillVersion
 from marketplace.operations import FOR_MANY, OPERATIONS, Operation
 from marketplace.pages.wording import VERDICTS
@@ -22,7 +23,7 @@ from vskill.operations_admin import OperationsAdmin
 from vskill.read_only_admin import ChoiceFilter, ReadOnlyAdmin, prefix_range, pretty_json
 from vskill.worker_context import require_worker_env
 
-__all__ = ["BlockAdmin", "HistoryAdmin", "SkillAdmin"]
+__all__ = ["BlockAdmin", "FlagAdmin", "HistoryAdmin", "SkillAdmin"]
 
 Target = tuple[SkillEntry, str]
 """A skill, and the version that an operation is for; empty for an operation on the whole skill."""

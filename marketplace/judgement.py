@@ -21,6 +21,7 @@ ENGINELESS: Final = "Not scanned: this registry runs no engine."
 NO_VERDICT: Final = "Not scanned: no verdict is recorded for it."
 APPROVED: Final = "Published in spite of what the checks found: read the findings first."
 INCOMPLETE: Final = "Published although a check that was due could not finish."
+FLAGGED: Final = "This registry flagged it after it was published:"
 _READ: Final = frozenset({"complete", "partial"})
 _PASSED: Final = frozenset({"clear", "notes"})
 _HELD: Final = frozenset({"held", "held_high", "inconclusive", "refused", "format"})
@@ -30,7 +31,7 @@ class Judgement(StrEnum):
     """What a verdict says to an installer.
 
     ``passed``: every engine that was due has run, and nothing held it. ``suspicious``: something held it and it was
-    published all the same. ``unscanned``: no engine has read it, or no verdict is known.
+    published all the same, or it was flagged later. ``unscanned``: no engine has read it, or no verdict is known.
     """
 
     PASSED = "passed"
@@ -38,15 +39,30 @@ class Judgement(StrEnum):
     UNSCANNED = "unscanned"
 
 
-def judge(verdict: str) -> Judgement:
-    """Return what a published skill's ``verdict`` means; one that is absent or unknown never counts as passed."""
+def judge(verdict: str, flag_reason: str = "") -> Judgement:
+    """Return what a published skill's ``verdict`` means; one that is absent or unknown never counts as passed.
+
+    What is flagged for a ``flag_reason`` is suspicious, whatever its verdict was.
+    """
+    if flag_reason:
+        return Judgement.SUSPICIOUS
     if verdict in _PASSED:
         return Judgement.PASSED
     return Judgement.SUSPICIOUS if verdict in _HELD else Judgement.UNSCANNED
 
 
-def warning(verdict: str) -> str:
-    """Return the sentence that warns of a published skill with this verdict, empty for one that passed."""
+def flagged(reason: str) -> str:
+    """Return the sentence that warns of a flagged version, empty where there is no ``reason``."""
+    return f"{FLAGGED} {reason}" if reason else ""
+
+
+def warning(verdict: str, flag_reason: str = "") -> str:
+    """Return the sentence that warns of a published skill with this verdict, empty for one that passed.
+
+    A flag goes before the verdict, which was reached before it.
+    """
+    if flag_reason:
+        return flagged(flag_reason)
     if verdict == "inconclusive":
         return INCOMPLETE
     if verdict == UNSCANNED:

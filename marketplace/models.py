@@ -1,4 +1,8 @@
-"""The tables of the marketplace: skills, versions, archives and history; derived tables are in ``derived_models``."""
+"""The tables of the marketplace: skills, versions, archives and history.
+
+Tables that are derived from them are in ``derived_models``, those of what became known later in ``flag_models`` and
+``known_bad_models``.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,8 @@ from django.db.models.functions import Now
 
 from marketplace.derived_models import DownloadDay, SearchToken, SkillFacet
 from marketplace.fields import JSONTextField
+from marketplace.flag_models import LaterScan, SkillFlag
+from marketplace.known_bad_models import KnownBad, KnownBadShingle, VersionShingle
 from marketplace.records import SkillRecord
 from vskill.kv.clock import parse_isoformat
 from vskill.kv.codec import decode, storable
@@ -23,10 +29,15 @@ __all__ = [
     "BlockEntry",
     "DownloadDay",
     "HistoryEvent",
+    "KnownBad",
+    "KnownBadShingle",
+    "LaterScan",
     "SearchToken",
     "SkillEntry",
     "SkillFacet",
+    "SkillFlag",
     "SkillVersion",
+    "VersionShingle",
 ]
 
 SKILL_PREFIX = "skill:"
@@ -54,6 +65,7 @@ class SkillEntry(AbstractKVEntry):
         "license",
         "latest_version",
         "verdict",
+        "flag_reason",
         "visibility",
         "published_at",
         "changed_at",
@@ -71,6 +83,8 @@ class SkillEntry(AbstractKVEntry):
     license = models.CharField(max_length=100, blank=True, default="")
     latest_version = models.CharField(max_length=64, blank=True, default="")
     verdict = models.CharField(max_length=16, blank=True, default="")
+    # With a default in the database, because the previous release inserts rows without it.
+    flag_reason = models.CharField(max_length=500, blank=True, default="", db_default="")
     visibility = models.CharField(max_length=16, blank=True, default="")
     published_at = models.DateTimeField(null=True, blank=True)
     changed_at = models.DateTimeField(null=True, blank=True)
@@ -153,6 +167,7 @@ class SkillEntry(AbstractKVEntry):
             "license": text("license", 100),
             "latest_version": text("latestVersion", 64),
             "verdict": text("verdict", 16),
+            "flag_reason": text("flagReason", 500),
             "visibility": text("visibility", 16),
             "published_at": parse_isoformat(fields.get("publishedAt")),
             "changed_at": parse_isoformat(fields.get("updatedAt")),
@@ -169,11 +184,13 @@ class BlockEntry(KVEntry):
 
 
 class SkillVersion(models.Model):
-    """A version as it was verified; only its yank and its quarantine change later.
+    """A version as it was verified; only its yank, its quarantine and its flags change later.
 
     ``manifest`` lists the files (``path``, ``size``, ``sha256``, ``executable``). ``findings`` and ``engines`` are
     copies of the scan, because evidence must outlive the submission. ``ordinal`` counts the versions of a skill in the
-    order of publication.
+    order of publication. ``scan_key`` names the engines, their versions and the rules by which it was last scanned
+    (empty: before there was a key). ``normal_digest`` and its shingles are what known bad content is compared with, and
+    ``flag_reason`` joins the reasons of its flags.
     """
 
     namespace = models.CharField(max_length=64)
@@ -210,6 +227,10 @@ class SkillVersion(models.Model):
     yank_reason = models.TextField(blank=True, default="")
     quarantined_at = models.DateTimeField(null=True, blank=True)
     quarantine_reason = models.TextField(blank=True, default="")
+    # With defaults in the database, because the previous release inserts rows without them.
+    flag_reason = models.TextField(blank=True, default="", db_default="")
+    scan_key = models.CharField(max_length=32, blank=True, default="", db_default="")
+    normal_digest = models.CharField(max_length=64, blank=True, default="", db_default="")
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
@@ -222,6 +243,8 @@ class SkillVersion(models.Model):
         ]
         indexes: ClassVar[list[models.Index]] = [
             models.Index(fields=["namespace", "content_hash"], name="version_content"),
+            models.Index(fields=["namespace", "normal_digest"], name="version_normal_digest"),
+            models.Index(fields=["namespace", "scan_key"], name="version_scan_key"),
         ]
 
     def __str__(self) -> str:

@@ -22,8 +22,8 @@ class SkillRecord:
     """A published skill.
 
     ``name``, ``display_name``, ``description``, ``license``, ``compatibility``, ``tags``, ``commit_sha``,
-    ``content_hash``, ``verdict``, ``verdict_summary``, ``capabilities`` and ``submission_id`` are copied from the
-    version ``latest_version``, which is empty where every version is withdrawn.
+    ``content_hash``, ``verdict``, ``verdict_summary``, ``flag_reason``, ``capabilities`` and ``submission_id`` are
+    copied from the version ``latest_version``, which is empty where every version is withdrawn.
 
     ``publisher`` is the owner's identity, ``host/owner`` in lower case, and ``publisher_handle`` the short name in
     URLs. ``repo_url`` is the URL of the repository, ``skill_path`` the skill's folder in it, and ``identity`` a hash
@@ -51,6 +51,7 @@ class SkillRecord:
     content_hash: str = ""
     verdict: str = ""
     verdict_summary: str = ""
+    flag_reason: str = ""
     capabilities: tuple[str, ...] = ()
     visibility_reason: str = ""
     submission_id: str = ""

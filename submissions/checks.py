@@ -12,6 +12,7 @@ from django.core.checks import CheckMessage, Error, Tags, register
 from django.core.checks import Warning as CheckWarning
 from django.core.exceptions import ImproperlyConfigured
 
+from marketplace.flags import FlagKind
 from submissions.verification.engines import ENGINES
 from vskill.environments import all_environments
 
@@ -156,6 +157,27 @@ def check_engines(app_configs: Sequence[Any] | None, **_kwargs: Any) -> list[Che
                 )
             )
     return problems
+
+
+@register(Tags.compatibility)
+def check_flags(app_configs: Sequence[Any] | None, **_kwargs: Any) -> list[CheckMessage]:
+    """Refuse policies that quarantine for a kind of flag which does not exist."""
+    try:
+        environments = all_environments().values()
+    except ImproperlyConfigured:
+        # Reported by the check of the environments themselves.
+        return []
+    known = ", ".join(FlagKind)
+    return [
+        Error(
+            f"The policy of environment {env.name!r} quarantines for the flag {name!r}, which does not exist.",
+            hint=f"Known flags: {known}.",
+            id="submissions.E009",
+        )
+        for env in environments
+        for name in env.policy.quarantine_flags
+        if name not in set(FlagKind)
+    ]
 
 
 @register(Tags.compatibility)

@@ -52,6 +52,7 @@ class Policy:
     ``scan_trusted_owners``: whether engines read the skills of trusted owners; without it they are published as "not
     scanned", with only their format checked.
     ``queue_weights``: pairs of ``host/owner`` and how many turns in the queue it has for each turn of another.
+    ``quarantine_flags``: kinds of flags that withhold a published version from everybody (none by default).
     ``tier1_engines`` and ``tier2_engines``: names of the verification engines that run in each tier.
     """
 
@@ -62,6 +63,7 @@ class Policy:
     trusted_owners: tuple[str, ...] = ()
     scan_trusted_owners: bool = True
     queue_weights: tuple[tuple[str, float], ...] = ()
+    quarantine_flags: tuple[str, ...] = ()
     tier1_engines: tuple[str, ...] = ("vskill", "skilltotal")
     tier2_engines: tuple[str, ...] = ()
 

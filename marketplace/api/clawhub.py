@@ -32,7 +32,7 @@ from marketplace.api.shapes import (
     vskill_version,
     withheld_shape,
 )
-from marketplace.api.trust import dialects, evidence, milliseconds, moderation
+from marketplace.api.trust import evidence, milliseconds, moderation, said_of, said_of_skill
 from marketplace.artifacts.archives import MANIFEST_NAME
 from marketplace.catalog import SORTS, SkillFilters, fetchable_versions, find_version_sync, is_visible, list_skills
 from marketplace.errors import InvalidListing
@@ -72,7 +72,7 @@ def search(call: ApiCall) -> HttpResponse:
             "score": round(score, 4),
             "slug": skill.slug,
             "displayName": skill.display_name or skill.name,
-            "summary": summary_of(skill, skill.verdict),
+            "summary": summary_of(skill, said_of_skill(skill).warning),
             "version": skill.latest_version,
             "downloads": skill.downloads,
             "updatedAt": milliseconds(skill.changed_at),
@@ -170,7 +170,7 @@ def version(call: ApiCall) -> HttpResponse:
         }
         for file in found.manifest
     ]
-    said = dialects(verdict_of(found))
+    said = said_of(found)
     security = {
         "status": said.security,
         "hasWarnings": bool(found.findings) or bool(said.warning),
@@ -224,7 +224,7 @@ def moderated(call: ApiCall) -> HttpResponse:
     found = exact_version(call.env, named_skill(call), "")
     stated = moderation(found)
     if stated is None:
-        return json_response({"moderation": None, "verdictWarning": dialects(verdict_of(found)).warning})
+        return json_response({"moderation": None, "verdictWarning": said_of(found).warning})
     return json_response({"moderation": {**stated, "legacyReason": None, "evidence": evidence(found)}})
 
 
@@ -239,8 +239,7 @@ def verify(call: ApiCall) -> HttpResponse:
 def _verification(call: ApiCall, skill: SkillEntry, found: SkillVersion) -> dict[str, Any]:
     base = public_base(call.request, call.env)
     tag = parameter(call, "tag") or None
-    verdict = verdict_of(found)
-    said = dialects(verdict)
+    said = said_of(found)
     reasons = [f"yanked: {found.yank_reason}"] if found.yanked_at is not None else []
     reasons += [said.warning] if said.warning else []
     return {
@@ -266,7 +265,7 @@ def _verification(call: ApiCall, skill: SkillEntry, found: SkillVersion) -> dict
             "commit": found.commit_sha,
             "ref": found.source_ref or None,
         },
-        "security": {"status": verdict, "summary": found.verdict_summary, "engines": found.engines},
+        "security": {"status": verdict_of(found), "summary": found.verdict_summary, "engines": found.engines},
         "signature": {"status": "unsigned"},
     }
 

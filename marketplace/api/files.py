@@ -117,12 +117,22 @@ def _inert_type(content: bytes) -> str:
 
 
 def _warn(answer: HttpResponseBase, version: SkillVersion) -> None:
-    if version.yanked_at is None:
-        return
-    # The reason is free text, but a header is one line of ASCII.
-    reason = "".join(c if " " <= c <= "~" and c not in '"\\' else "?" for c in version.yank_reason)[:200]
-    answer["Warning"] = f'299 - "This version was yanked: {reason}"'
-    answer["X-Vskill-Yanked"] = reason or "yanked"
+    """Name a yank and a flag in headers, which reach whoever holds a link to the version."""
+    warnings = []
+    if version.flag_reason:
+        answer["X-Vskill-Flagged"] = reason = _in_header(version.flag_reason)
+        warnings.append(f'299 - "This version was flagged: {reason}"')
+    if version.yanked_at is not None:
+        reason = _in_header(version.yank_reason)
+        answer["X-Vskill-Yanked"] = reason or "yanked"
+        warnings.append(f'299 - "This version was yanked: {reason}"')
+    if warnings:
+        answer["Warning"] = ", ".join(warnings)
+
+
+def _in_header(text: str) -> str:
+    # A reason is free text, but a header is one line of ASCII.
+    return "".join(c if " " <= c <= "~" and c not in '"\\' else "?" for c in text)[:200]
 
 
 def _count(env: WorkerEnv, version: SkillVersion) -> None:

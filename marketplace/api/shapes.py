@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
-from marketplace.api.trust import dialects, milliseconds
+from marketplace.api.trust import dialects, milliseconds, said_of
 from marketplace.errors import MalformedRecord
 from marketplace.judgement import verdict_of
 from marketplace.models import SkillEntry, SkillVersion
@@ -25,13 +25,13 @@ def _tags(skill: SkillEntry) -> list[str]:
         return []
 
 
-def summary_of(skill: SkillEntry, verdict: str) -> str:
-    """Return the text that clawhub prints about a skill: a warning where there is one, what it does, its licence.
+def summary_of(skill: SkillEntry, warning: str) -> str:
+    """Return the text that clawhub prints about a skill: a ``warning`` where there is one, what it does, its licence.
 
     The client prints a licence of its own (MIT-0) for every skill, so the true one has to stand in this text.
     """
     licence = f"Licence: {skill.license}." if skill.license else "Its author states no licence."
-    return " ".join(part for part in (dialects(verdict).warning, skill.description.strip(), f"({licence})") if part)
+    return " ".join(part for part in (warning, skill.description.strip(), f"({licence})") if part)
 
 
 def skill_shape(skill: SkillEntry, latest: SkillVersion | None) -> dict[str, Any]:
@@ -41,11 +41,12 @@ def skill_shape(skill: SkillEntry, latest: SkillVersion | None) -> dict[str, Any
     """
     repository = publisher_of(skill.repo_url).repository
     verdict = verdict_of(latest) if latest is not None else skill.verdict
-    said = dialects(verdict, skill.visibility)
+    flag_reason = latest.flag_reason if latest is not None else skill.flag_reason
+    said = dialects(verdict, skill.visibility, flag_reason=flag_reason)
     return {
         "slug": skill.slug,
         "displayName": skill.display_name or skill.name,
-        "summary": summary_of(skill, verdict),
+        "summary": summary_of(skill, said.warning),
         "description": skill.description,
         "topics": _tags(skill),
         "tags": {"latest": skill.latest_version} if skill.latest_version else {},
@@ -56,6 +57,7 @@ def skill_shape(skill: SkillEntry, latest: SkillVersion | None) -> dict[str, Any
         "license": skill.license,
         "verdict": verdict,
         "verdictWarning": said.warning or None,
+        "flagReason": flag_reason or None,
         "sourceNote": source_gone(skill) or None,
         "isSuspicious": said.suspicious,
         "name": f"{skill.publisher_handle}/{repository}/{skill.slug}",
@@ -119,8 +121,7 @@ def version_shape(version: SkillVersion) -> dict[str, Any]:
 
     ``license`` is null because clawhub accepts a single licence there; ``spdx`` has the real one.
     """
-    verdict = verdict_of(version)
-    said = dialects(verdict)
+    said = said_of(version)
     changelog = (withdrawn(version), f"Published from commit {version.commit_sha[:12]}.", said.warning)
     shape: dict[str, Any] = {
         "version": version.version,
@@ -132,8 +133,9 @@ def version_shape(version: SkillVersion) -> dict[str, Any]:
         "contentHash": version.content_hash,
         "commit": version.commit_sha,
         "ref": version.source_ref or None,
-        "verdict": verdict,
+        "verdict": verdict_of(version),
         "verdictWarning": said.warning or None,
+        "flagReason": version.flag_reason or None,
     }
     if version.yanked_at is not None:
         shape |= {"yanked": True, "yankReason": version.yank_reason}
@@ -142,7 +144,7 @@ def version_shape(version: SkillVersion) -> dict[str, Any]:
 
 def vskill_version(version: SkillVersion) -> dict[str, Any]:
     """Return a version in the fields that ``vskill versions`` prints; its time is an ISO text."""
-    said = dialects(verdict_of(version))
+    said = said_of(version)
     summary = (withdrawn(version), f"commit {version.commit_sha[:12]}", said.warning)
     return {
         "version": version.version,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from marketplace.judgement import Judgement, judge, verdict_of, warning
-from marketplace.models import SkillVersion
+from marketplace.judgement import Judgement, flagged, judge, verdict_of, warning
+from marketplace.models import SkillEntry, SkillVersion
 from marketplace.records import Visibility
 
 _SEVERITIES: Final = {"critical": "critical", "high": "critical", "medium": "warn"}
@@ -42,17 +42,17 @@ class Dialects:
     tainted: bool
 
 
-def dialects(verdict: str, visibility: str = Visibility.VISIBLE) -> Dialects:
-    """Return what each dialect says about a skill with this ``verdict`` and ``visibility``.
+def dialects(verdict: str, visibility: str = Visibility.VISIBLE, *, flag_reason: str = "") -> Dialects:
+    """Return what each dialect says about a skill with this ``verdict``, ``visibility`` and ``flag_reason``.
 
-    It is the only place that translates a verdict. See ``verdict_of`` for the verdict of a version.
+    It is the only place that translates a verdict. See ``said_of`` for a version.
     """
-    judgement = judge(verdict)
+    judgement = judge(verdict, flag_reason)
     passed, suspicious = judgement is Judgement.PASSED, judgement is Judgement.SUSPICIOUS
     shown = visibility == Visibility.VISIBLE
     tier = "T2" if verdict == "clear" else "T1"
     return Dialects(
-        warning=warning(verdict),
+        warning=warning(verdict, flag_reason),
         suspicious=suspicious,
         moderation="clean" if passed else "suspicious" if suspicious else None,
         security=_SECURITY[judgement],
@@ -63,9 +63,19 @@ def dialects(verdict: str, visibility: str = Visibility.VISIBLE) -> Dialects:
     )
 
 
+def said_of(version: SkillVersion) -> Dialects:
+    """Return what each dialect says about a published version."""
+    return dialects(verdict_of(version), flag_reason=version.flag_reason)
+
+
+def said_of_skill(skill: SkillEntry) -> Dialects:
+    """Return what each dialect says about a skill, by the columns that it has from its latest version."""
+    return dialects(skill.verdict, skill.visibility, flag_reason=skill.flag_reason)
+
+
 def moderation(version: SkillVersion) -> dict[str, Any] | None:
     """Return clawhub's moderation object of a published version, ``None`` where it was not scanned."""
-    said = dialects(verdict_of(version))
+    said = said_of(version)
     if said.moderation is None:
         return None
     engines = ", ".join(f"{engine.get('name', '')} {engine.get('version', '')}".strip() for engine in version.engines)
@@ -74,7 +84,7 @@ def moderation(version: SkillVersion) -> dict[str, Any] | None:
         "isMalwareBlocked": False,
         "verdict": said.moderation,
         "reasonCodes": sorted({str(finding.get("ruleId", "")) for finding in version.findings} - {""}),
-        "summary": version.verdict_summary or said.warning or None,
+        "summary": flagged(version.flag_reason) or version.verdict_summary or said.warning or None,
         "engineVersion": engines or None,
         "updatedAt": milliseconds(version.created_at),
     }

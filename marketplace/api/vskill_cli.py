@@ -9,10 +9,11 @@ from django.http import HttpResponse
 from marketplace.api.http import SAFE, ApiCall, ApiError, api_view, json_body, json_response, parameter, requested_limit
 from marketplace.api.lookup import archive_content, exact_version, named_skill, visible_skill
 from marketplace.api.shapes import skill_shape
-from marketplace.api.trust import dialects
+from marketplace.api.trust import said_of_skill
 from marketplace.artifacts.archives import read_member
 from marketplace.artifacts.diffs import FileChange, compare
 from marketplace.catalog import find_skill_sync, is_visible
+from marketplace.judgement import flagged
 from marketplace.models import SkillEntry, SkillVersion
 from marketplace.records import Visibility
 from marketplace.skills.blocklist import Block, BlockKind, InvalidBlock, is_blocked, list_blocks
@@ -51,7 +52,9 @@ def _update(env: WorkerEnv, item: dict[str, Any]) -> dict[str, Any]:
     except ApiError:
         return {"name": name, "installed": installed, "latest": None, "updateAvailable": False}
     reason = why_withdrawn(env, skill.identity, installed)
-    told = {"withdrawn": True, "diffSummary": reason} if reason else {}
+    told: dict[str, Any] = (
+        {"withdrawn": True, "diffSummary": reason} if reason else _told_of_flag(env, skill, installed)
+    )
     if not is_visible(skill):
         return {"name": name, "installed": installed, "latest": None, "updateAvailable": False, **told}
     latest, present = parse_version(skill.latest_version), parse_version(installed)
@@ -61,9 +64,15 @@ def _update(env: WorkerEnv, item: dict[str, Any]) -> dict[str, Any]:
         "installed": installed,
         "latest": skill.latest_version or None,
         "updateAvailable": newer,
-        "certTier": dialects(skill.verdict, skill.visibility).certification_tier if skill.latest_version else "",
+        "certTier": said_of_skill(skill).certification_tier if skill.latest_version else "",
         **told,
     }
+
+
+def _told_of_flag(env: WorkerEnv, skill: SkillEntry, installed: str) -> dict[str, Any]:
+    versions = SkillVersion.objects.using(env.database).filter(namespace=env.name, skill=skill, version=installed)
+    reason = flagged(versions.values_list("flag_reason", flat=True).first() or "")
+    return {"flagged": True, "diffSummary": reason} if reason else {}
 
 
 @api_view("POST")
@@ -142,7 +151,7 @@ def blocklist_check(call: ApiCall) -> HttpResponse:
     if block is not None:
         return json_response({"blocked": True, "entry": {**_blocked(block), "skillName": name}, "rejected": False})
     body: dict[str, Any] = {"blocked": False, "rejected": False}
-    if skill is not None and is_visible(skill) and (said := dialects(skill.verdict)).tainted:
+    if skill is not None and is_visible(skill) and (said := said_of_skill(skill)).tainted:
         body |= {"tainted": True, "taintReason": said.warning}
     return json_response(body)
 

@@ -13,9 +13,8 @@ from django.urls import reverse
 
 from marketplace.api.http import SAFE, ApiCall, ApiError, api_view, json_response
 from marketplace.api.lookup import SkillWithLatest, visible_skill, with_latest_versions
-from marketplace.api.trust import dialects
+from marketplace.api.trust import said_of
 from marketplace.catalog import SkillFilters, list_skills
-from marketplace.judgement import verdict_of
 from marketplace.skills.withdrawal import nothing_offered
 from vskill.visitors.reads import list_reads
 
@@ -54,7 +53,7 @@ def publisher_index(call: ApiCall) -> HttpResponse:
     if not page.skills:
         raise ApiError(404, "There is no publisher of that name.")
     offered = with_latest_versions(call.env, page.skills)
-    return _index([one for one in offered if one.latest is None or not dialects(verdict_of(one.latest)).suspicious])
+    return _index([one for one in offered if one.latest is None or not said_of(one.latest).suspicious])
 
 
 def _index(skills: list[SkillWithLatest]) -> HttpResponse:
@@ -66,7 +65,7 @@ def _entry(offered: SkillWithLatest) -> dict[str, Any] | None:
     skill, latest = offered.skill, offered.latest
     if latest is None:
         return None
-    said = dialects(verdict_of(latest))
+    said = said_of(latest)
     description = " ".join(part for part in (said.warning, skill.description.strip()) if part)
     return {
         "name": skill.slug,

@@ -41,6 +41,7 @@ def card(row: SkillEntry) -> dict[str, Any]:
         "description": row.description,
         "version": row.latest_version,
         "verdict": row.verdict,
+        "flag_reason": row.flag_reason,
         "capabilities": capabilities_of(row),
         "updated_at": row.changed_at,
     }

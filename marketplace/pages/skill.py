@@ -111,6 +111,7 @@ def head(found: Found) -> dict[str, Any]:
             "tar_size": version.tar_size,
             "query": found.exact,
             "warning": _warning(found),
+            "flag_reason": version.flag_reason,
         },
         "verdict": version_words(
             verdict_of(version), found_anything=bool(version.findings), summary=version.verdict_summary
@@ -233,6 +234,7 @@ def versions(env: WorkerEnv, found: Found) -> list[dict[str, Any]]:
                 "yanked": row.yanked_at is not None,
                 "quarantined": quarantined,
                 "verdict": verdict_of(row),
+                "flag_reason": row.flag_reason,
                 "commit_sha": row.commit_sha,
                 "published_at": row.created_at,
             }

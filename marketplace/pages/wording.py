@@ -72,6 +72,12 @@ NOTES_WITHOUT_FINDINGS: Final = Words(
     "info",
     "note",
 )
+FLAGGED: Final = Words(
+    "Flagged after publication",
+    "Something became known about it after it was published. Read why before you install or keep it.",
+    "alert",
+    "bad",
+)
 # A skill is published without a scan only where the policy says so: for trusted owners, or for all.
 NOT_SCANNED: Final = Words(
     "Not scanned: its owner is trusted here",

@@ -40,6 +40,7 @@ def with_latest(record: SkillRecord, versions: Iterable[SkillVersion]) -> SkillR
         content_hash=latest.content_hash,
         verdict=latest.verdict,
         verdict_summary=latest.verdict_summary,
+        flag_reason=latest.flag_reason,
         capabilities=tuple(latest.capabilities),
         submission_id=latest.submission_id,
     )

@@ -21,7 +21,7 @@ from marketplace.skills.store import (
     in_transaction,
     locked_skill,
     locked_skill_of,
-    note_source,
+    note,
     slug_is_taken,
     update_skill,
 )
@@ -139,7 +139,7 @@ def _note_places(
         return
     reason = f"from {moved_from or '.'} to {noted.skill_path or '.'}" if moved_from is not None else ", ".join(also_at)
     action = "moved" if moved_from is not None else "found in other folders"
-    note_source(env, row, noted, Event(action, publication.actor, reason, version=version))
+    note(env, row, noted, Event(action, publication.actor, reason, version=version))
 
 
 def _there(record: SkillRecord) -> SkillRecord:

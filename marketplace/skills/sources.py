@@ -11,7 +11,7 @@ from django.db import transaction
 from marketplace.errors import MalformedRecord
 from marketplace.models import SkillEntry, SkillVersion
 from marketplace.records import SkillRecord
-from marketplace.skills.store import Event, locked_skill_of, note_source, now_text
+from marketplace.skills.store import Event, locked_skill_of, note, now_text
 from vskill.environments import WorkerEnv
 from vskill.kv.errors import VersionConflict
 
@@ -82,7 +82,7 @@ def note_folders(env: WorkerEnv, known: Iterable[KnownSkill], gone: Collection[s
             event = Event("source gone", "discovery", f"{one.path or '.'} at commit {commit_sha}")
         try:
             with transaction.atomic(using=env.database):
-                note_source(env, one.row, noted, event)
+                note(env, one.row, noted, event)
         except VersionConflict:
             continue
 
@@ -97,4 +97,4 @@ def note_copies(env: WorkerEnv, identity: str, folders: Collection[str]) -> None
     if row is None or set(folders) <= set(row.record.also_at):
         return
     noted = replace(row.record, also_at=tuple(sorted({*row.record.also_at, *folders})))
-    note_source(env, row, noted, Event("found in other folders", "discovery", ", ".join(noted.also_at)))
+    note(env, row, noted, Event("found in other folders", "discovery", ", ".join(noted.also_at)))

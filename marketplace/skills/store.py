@@ -126,15 +126,16 @@ def update_skill(env: WorkerEnv, row: SkillEntry, record: SkillRecord, event: Ev
     return record
 
 
-def note_source(env: WorkerEnv, row: SkillEntry, record: SkillRecord, event: Event) -> None:
-    """Write over the skill in ``row`` what has become known of its source: where its folder is, or that it is gone.
+def note(env: WorkerEnv, row: SkillEntry, record: SkillRecord, event: Event) -> SkillRecord:
+    """Write over the skill in ``row`` what has become known of it: of its source, or a flag; return ``record``.
 
     ``record`` differs in that alone, and ``event`` goes into the history. What the skill offers stays as it is, so
-    neither its ``updated_at`` nor lists, facets and search change. ``env`` is its environment. Raises
+    neither its ``updated_at`` nor its order in lists, facets and search change. ``env`` is its environment. Raises
     ``VersionConflict`` where another writer changed the row after it was read.
     """
     skill_namespace(env).put_sync(row.key, record.to_value(), expect_version=row.version)
     record_event(env, row.key, event.action, actor=event.actor, reason=event.reason, row=row, version=event.version)
+    return record
 
 
 def move_skill(env: WorkerEnv, row: SkillEntry, slug: str, *, actor: str, reason: str) -> SkillRecord:

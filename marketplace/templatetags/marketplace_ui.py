@@ -7,19 +7,21 @@ from typing import Any, Final
 
 from django import template
 
-from marketplace.pages.wording import capability_words, published_words, severity_words, verdict_words
+from marketplace.pages.wording import FLAGGED, capability_words, published_words, severity_words, verdict_words
 
 register = template.Library()
 
 
 @register.inclusion_tag("components/badge.html")
-def verdict_badge(verdict: str | None, label: str = "", large: bool = False, published: bool = False) -> dict[str, Any]:
+def verdict_badge(
+    verdict: str | None, label: str = "", large: bool = False, published: bool = False, flag_reason: str = ""
+) -> dict[str, Any]:
     """Show a verdict in words with its icon; an unknown verdict is shown as not recorded.
 
     ``label`` replaces the words, ``large`` selects the size, and ``published`` says that the verdict belongs to a
-    published version (see ``published_words``).
+    published version (see ``published_words``). With a ``flag_reason`` the version is shown as flagged instead.
     """
-    words = published_words(verdict) if published else verdict_words(verdict)
+    words = FLAGGED if flag_reason else published_words(verdict) if published else verdict_words(verdict)
     return {"tone": words.tone, "icon": words.icon, "label": label or words.label, "large": large}
 
 
