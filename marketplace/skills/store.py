@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 from django.db import IntegrityError, transaction
-from django.db.models import F
+from django.db.models import F, QuerySet
 from django.db.models.functions import Now
 
 from marketplace.derived_models import SkillFacet
@@ -85,8 +85,14 @@ def locked_skill_of(env: WorkerEnv, identity: str) -> SkillEntry | None:
 
     Publications of one skill wait for the lock instead of losing races.
     """
+    return skills_of_identity(env, identity).select_for_update().first()
+
+
+def skills_of_identity(env: WorkerEnv, identity: str) -> QuerySet[SkillEntry]:
+    """Return the skill with an identity, as a query for at most one row."""
     rows = SkillEntry.objects.using(env.database).filter(namespace=env.name, identity=identity)
-    return rows.select_for_update().first()
+    # SQLite uses the index of identities, which leaves out the empty one, for queries alone that leave it out as well.
+    return rows.exclude(identity="")
 
 
 def slug_is_taken(env: WorkerEnv, slug: str, *, own_slug: str = "") -> bool:

@@ -7,6 +7,7 @@ from typing import Final
 from marketplace.errors import MalformedRecord
 from marketplace.models import SkillEntry, SkillVersion
 from marketplace.records import Visibility
+from marketplace.skills.store import skills_of_identity
 from vskill.environments import WorkerEnv
 from vskill.hidden_characters import visible
 
@@ -65,7 +66,7 @@ def nothing_offered(env: WorkerEnv, skill: SkillEntry) -> str:
 
 def why_withdrawn(env: WorkerEnv, identity: str, version: str = "") -> str:
     """Return why the skill with this ``identity``, or its ``version`` if one is given, is withdrawn; empty if not."""
-    skill = SkillEntry.objects.using(env.database).filter(namespace=env.name, identity=identity).first()
+    skill = skills_of_identity(env, identity).first()
     if skill is None:
         return ""
     if (reason := withheld(skill)) or not version:
