@@ -117,11 +117,10 @@ async def discover_repository(
 async def gone_folders(
     env: WorkerEnv, known: Iterable[KnownSkill], snapshot: Snapshot, *, note: bool
 ) -> tuple[str, ...]:
-    """Return the folders of ``known`` skills of ``env`` that ``snapshot``, the newest commit of a branch, no longer has.
+    """Return the folders of ``known`` skills that ``snapshot``, the newest commit of a branch, no longer has.
 
-    With ``note`` their skills are marked.
-
-    A tag and a commit that is named by its id may be older than what was published, so that they tell nothing.
+    With ``note`` their skills, which are those of ``env``, are marked. A tag and a commit that is named by its id may be
+    older than what was published, so that they tell nothing.
     """
     if snapshot.place.is_commit or snapshot.ref.startswith("refs/tags/"):
         return ()
