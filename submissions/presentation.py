@@ -22,7 +22,7 @@ from submissions.jobs.records import Job, stop_key
 from submissions.messages import count_ahead
 from submissions.models import SubmissionEntry, SubmissionTransition
 from submissions.states import STATES, Group, State
-from submissions.store.evidence import all_evidence_sync, findings_of
+from submissions.store.evidence import all_evidence_sync, shown_evidence
 from submissions.store.queries import history
 from submissions.store.records import Submission
 from vskill.environments import WorkerEnv
@@ -254,7 +254,7 @@ def submission_page(env: WorkerEnv, submission: Submission) -> dict[str, Any]:
         },
         "timeline": timeline(steps),
         "queue": place,
-        "decision": {**decision, "findings": findings_of(evidence)} if isinstance(decision, dict) else None,
+        "decision": {**decision, **shown_evidence(evidence)} if isinstance(decision, dict) else None,
         "skill_url": skill_href(slug) if slug and not withdrawn else None,
         "is_final": info.group is not Group.ACTIVE and submission.state is not State.RESCAN_REQUIRED,
     }

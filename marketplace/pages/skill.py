@@ -13,6 +13,7 @@ from django.utils.safestring import SafeString
 
 from marketplace.addresses import file_href, publisher_href, ref_words, skill_href
 from marketplace.catalog import fetchable_versions, find_skill_sync, find_version_sync
+from marketplace.coverage import stored_coverage
 from marketplace.judgement import verdict_of, was_scanned
 from marketplace.models import SkillEntry, SkillVersion
 from marketplace.pages.lists import capabilities_of
@@ -129,9 +130,9 @@ def _capabilities(found: Found) -> list[str] | tuple[str, ...] | None:
 
 
 def scan(found: Found) -> dict[str, Any]:
-    """Return the engines that ran and their findings, as they were copied into the version on publication."""
+    """Return the engines that ran, their findings and what they read, as they were copied on publication."""
     findings: list[dict[str, Any]] = list(found.version.findings)
-    counts = Counter(str(finding.get("engine", "")) for finding in findings)
+    counts = Counter(str(one.get("engine", "")) for one in findings if one.get("kind") != "coverage")
     engines = [
         {
             "name": engine.get("name", ""),
@@ -141,20 +142,23 @@ def scan(found: Found) -> dict[str, Any]:
         }
         for engine in found.version.engines
     ]
-    return {"engines": engines, "findings": findings}
+    return {
+        "engines": engines,
+        # What was not read is a table of its own.
+        "findings": [finding for finding in findings if finding.get("kind") != "coverage"],
+        "coverage": stored_coverage(found.version.engines, findings),
+    }
 
 
 def files(found: Found) -> list[dict[str, Any]]:
-    """Return the files, each with its number of findings, or ``None`` for a file that no engine read.
+    """Return the files, each with its number of findings, or ``None`` for a file that no engine has read.
 
     What was found in an archive counts for the archive.
     """
-    unread: set[str] = set()
+    unread = stored_coverage(found.version.engines, found.version.findings).unread
     counts: Counter[str] = Counter()
     for finding in found.version.findings:
-        if finding.get("kind") == "coverage":
-            unread.add(str(finding.get("file")))
-        else:
+        if finding.get("kind") != "coverage":
             counts[_file_of(found, str(finding.get("file")))] += 1
     scanned = was_scanned(found.version.engines)
     shown = []

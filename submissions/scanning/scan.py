@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from marketplace.coverage import add_up
 from submissions.source.file_source import FileSource
 from submissions.verification.engines.base import Engine, EngineResult
 from submissions.verification.errors import InvalidPackage
@@ -44,12 +45,11 @@ class ScannedSkill:
 
     @property
     def not_looked_at(self) -> tuple[Finding, ...]:
-        """Return what engines left unread, but for files that hold data alone."""
-        return tuple(
-            finding
-            for finding in self.decision.findings
-            if finding.kind is FindingKind.COVERAGE and finding.file not in self.inert
-        )
+        """Return what no engine has read, but for files that hold data alone."""
+        notes = [finding for finding in self.decision.findings if finding.kind is FindingKind.COVERAGE]
+        statuses = {result.engine: result.status.value for result in self.results}
+        unread = set(add_up(statuses, ((one.engine, one.file, one.why) for one in notes)).unread) - self.inert
+        return tuple(finding for finding in notes if finding.file in unread)
 
 
 async def _measure(engine: Engine, package: SkillPackage) -> EngineRun:

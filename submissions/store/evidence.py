@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
+from marketplace.coverage import add_up
 from submissions.models import SUBMISSION_PREFIX, SubmissionEntry
 from submissions.verification.engines.base import EngineResult
-from submissions.verification.findings import Finding, strongest_first
+from submissions.verification.findings import Finding, FindingKind, strongest_first
 from vskill.environments import WorkerEnv
 from vskill.kv.codec import prefix_end
 from vskill.kv.models import KVEntry
@@ -90,3 +91,13 @@ def orphan_evidence(env: WorkerEnv, prefix: str = "scan:") -> list[str]:
 def findings_of(evidence: list[Evidence]) -> tuple[Finding, ...]:
     """Return the findings of all engines, the most severe first."""
     return strongest_first(finding for one in evidence for finding in one.result.findings)
+
+
+def shown_evidence(evidence: list[Evidence]) -> dict[str, Any]:
+    """Return the findings of all engines as a page shows them, and what the engines have read together."""
+    found = findings_of(evidence)
+    coverage = add_up(
+        {one.engine: one.result.status.value for one in evidence if one.engine != STRUCTURE},
+        ((one.engine, one.file, one.why) for one in found if one.kind is FindingKind.COVERAGE),
+    )
+    return {"findings": [one for one in found if one.kind is not FindingKind.COVERAGE], "coverage": coverage}

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from marketplace.coverage import Coverage, add_up
 from submissions.verification import structure
 from submissions.verification.engines.base import EngineResult, EngineStatus
 from submissions.verification.findings import Finding, FindingKind, Severity, strongest_first
 
 # Part of the key of a decision. Raise it with every change of the rules below.
-_RULES = "4"
+_RULES = "5"
 NO_ENGINE: Final = "Not scanned: this registry runs no engine. Only its format was checked."
 
 
@@ -145,15 +146,22 @@ def _unfinished(results: Sequence[EngineResult], policy: VerdictPolicy, inert: C
         result = by_name.get(name)
         if result is None:
             reasons.append(f"{name} was due and gave no result.")
-        elif result.status is not EngineStatus.COMPLETE and not _left_only_data(result, inert):
+        elif result.status not in (EngineStatus.COMPLETE, EngineStatus.PARTIAL):
             reasons.append(result.error or f"{name} did not complete ({result.status.value}).")
-    return reasons
+    return [*reasons, *_unread_by_all(results, inert)]
 
 
-def _left_only_data(result: EngineResult, inert: Collection[str]) -> bool:
-    """Tell whether all that an engine left unread are files that cannot run."""
-    unread = {finding.file for finding in result.findings if finding.kind is FindingKind.COVERAGE}
-    return result.status is EngineStatus.PARTIAL and bool(unread) and unread.issubset(inert)
+def _coverage(results: Sequence[EngineResult]) -> Coverage:
+    notes = [one for result in results for one in result.findings if one.kind is FindingKind.COVERAGE]
+    statuses = {result.engine: result.status.value for result in results}
+    return add_up(statuses, ((one.engine, one.file, one.why) for one in notes))
+
+
+def _unread_by_all(results: Sequence[EngineResult], inert: Collection[str]) -> list[str]:
+    """Return a reason where a file that could run, or parts that nobody named, were read by no engine."""
+    unread = [file or "parts that are not named" for file in _coverage(results).unread if file not in inert]
+    rest = f" and {len(unread) - 3:,} more" if len(unread) > 3 else ""
+    return [f"Read by no engine: {', '.join(unread[:3])}{rest}."] if unread else []
 
 
 def _block_reasons(result: EngineResult) -> list[str]:
@@ -185,7 +193,13 @@ def _publishable(
     structure_findings: Sequence[Finding], results: Sequence[EngineResult], pre_scan_capabilities: Collection[str]
 ) -> tuple[Verdict, str, list[str]]:
     findings = [finding for finding in structure_findings if finding.severity is not Severity.INFO]
-    findings += [finding for result in results for finding in result.findings]
+    unread = _coverage(results).unread
+    findings += [
+        finding
+        for result in results
+        for finding in result.findings
+        if finding.kind is not FindingKind.COVERAGE or finding.file in unread
+    ]
     capabilities = sorted({*pre_scan_capabilities, *(name for result in results for name in result.capabilities)})
     if not findings and not capabilities:
         return Verdict.CLEAR, "No known pattern found.", []

@@ -55,6 +55,26 @@ async def test_a_skill_shows_its_files_with_a_mark_each(env: WorkerEnv) -> None:
     assert "Not scanned" in rows["assets/data.bin"]
 
 
+async def test_a_file_that_one_engine_left_and_another_read_is_called_read(env: WorkerEnv) -> None:
+    engines = tuple({"name": name, "version": "1", "status": "partial"} for name in ("skilltotal", "vskill"))
+    unread = [("skilltotal", "a.cs"), ("skilltotal", "b.bin"), ("vskill", "b.bin")]
+    notes = tuple(finding(kind="coverage", engine=engine, file=file, why=f"Why {file}") for engine, file in unread)
+    await put(env, files={"a.cs": b"class A {}\n", "b.bin": b"\0\1"}, engines=engines, findings=notes)
+    shown = await page("/skills/release-notes")
+    rows = {row.split("</a>")[0].rsplit(">", 1)[-1]: row for row in shown.split('id="files"')[1].split("<tr>")[2:5]}
+    assert "No known pattern" in rows["a.cs"]
+    assert "Not scanned" in rows["b.bin"]
+    for below in ("", "/scan"):
+        shown = await page(f"/skills/release-notes{below}")
+        assert "1 file was read by no engine." in shown
+        rows_of_table = shown.split("Not read by every engine")[1].partition("</table>")[0].split("<tr>")
+        table = [re.sub("<[^>]+>", " ", row).split() for row in rows_of_table]
+        assert table[1:3] == [
+            ["b.bin", "not", "read", "not", "read", "Why", "b.bin"],
+            ["a.cs", "not", "read", "read", "Why", "a.cs"],
+        ]
+
+
 async def test_without_engines_no_file_is_called_checked(env: WorkerEnv) -> None:
     await put(env, engines=(), verdict="")
     shown = await page("/skills/release-notes")

@@ -120,6 +120,42 @@ def test_an_engine_need_not_have_read_what_cannot_run(unread: list[str], verdict
     assert decide([], [failed], POLICY, inert={"model.onnx", "table.csv"}).verdict is Verdict.INCONCLUSIVE
 
 
+OTHERS = VerdictPolicy(engines=("skilltotal", "vskill"))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "verdict", "reason"),
+    [
+        (["a.cs"], [], Verdict.CLEAR, ""),
+        (["a.cs"], ["b.go"], Verdict.CLEAR, ""),
+        (["a.cs", "b.go"], ["b.go"], Verdict.INCONCLUSIVE, "Read by no engine: b.go."),
+        (["a", "b", "c", "d"], ["a", "b", "c", "d"], Verdict.INCONCLUSIVE, "Read by no engine: a, b, c and 1 more."),
+        # A part that is not named may be in any file.
+        ([""], ["b.go"], Verdict.INCONCLUSIVE, "Read by no engine: b.go."),
+        ([""], [], Verdict.CLEAR, ""),
+        ([""], [""], Verdict.INCONCLUSIVE, "Read by no engine: parts that are not named."),
+    ],
+)
+def test_what_one_engine_left_unread_another_may_have_read(
+    first: list[str], second: list[str], verdict: Verdict, reason: str
+) -> None:
+    results = [
+        result(
+            *(finding("coverage", Severity.INFO, FindingKind.COVERAGE, file=file, engine=name) for file in unread),
+            engine=name,
+            status=EngineStatus.PARTIAL if unread else EngineStatus.COMPLETE,
+        )
+        for name, unread in (("skilltotal", first), ("vskill", second))
+    ]
+    decision = decide([], results, OTHERS)
+    assert (decision.verdict, decision.reasons) == (verdict, (reason,) if reason else ())
+
+
+def test_an_engine_that_failed_is_not_made_up_for_by_another() -> None:
+    failed = result(engine="skilltotal", status=EngineStatus.FAILED)
+    assert decide([], [failed, result(engine="vskill")], OTHERS).verdict is Verdict.INCONCLUSIVE
+
+
 def test_what_our_own_look_at_the_files_shows_is_said_beside_the_engines() -> None:
     decision = decide([], [result(capabilities=("filesystem_read",))], POLICY, capabilities=("shell_execution",))
     assert (decision.verdict, decision.reasons) == (
