@@ -119,8 +119,8 @@ async def gone_folders(
 ) -> tuple[str, ...]:
     """Return the folders of ``known`` skills that ``snapshot``, the newest commit of a branch, no longer has.
 
-    With ``note`` their skills, which are those of ``env``, are marked. A tag and a commit that is named by its id may be
-    older than what was published, so that they tell nothing.
+    With ``note`` their skills, which are those of ``env``, are marked. A tag and a commit that is named by its id may
+    be older than what was published, so that they tell nothing.
     """
     if snapshot.place.is_commit or snapshot.ref.startswith("refs/tags/"):
         return ()
