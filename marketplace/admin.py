@@ -133,7 +133,7 @@ class SkillAdmin(OperationsAdmin):
     def versions_table(self, row: SkillEntry) -> SafeString:
         """Return the versions as a table, with their state and the operations on each."""
         versions = SkillVersion.objects.using(require_worker_env().database).filter(skill=row)
-        light = versions.defer("skill_md", "findings", "manifest").order_by("-ordinal")[:200]
+        light = versions.defer("skill_md", "findings", "manifest", "contract").order_by("-ordinal")[:200]
         return format_html(
             "<table>{}</table>", format_html_join("", "{}", ((self._version_row(row, one),) for one in light))
         )

@@ -17,6 +17,7 @@ from marketplace.fields import JSONTextField
 from marketplace.flag_models import LaterScan, SkillFlag
 from marketplace.known_bad_models import KnownBad, KnownBadShingle, VersionShingle
 from marketplace.records import SkillRecord
+from marketplace.reference_models import ReferenceEntry
 from vskill.kv.clock import parse_isoformat
 from vskill.kv.codec import decode, storable
 from vskill.kv.fields import KeyField
@@ -32,6 +33,7 @@ __all__ = [
     "KnownBad",
     "KnownBadShingle",
     "LaterScan",
+    "ReferenceEntry",
     "SearchToken",
     "SkillEntry",
     "SkillFacet",
@@ -187,10 +189,11 @@ class SkillVersion(models.Model):
     """A version as it was verified; only its yank, its quarantine and its flags change later.
 
     ``manifest`` lists the files (``path``, ``size``, ``sha256``, ``executable``). ``findings`` and ``engines`` are
-    copies of the scan, because evidence must outlive the submission. ``ordinal`` counts the versions of a skill in the
-    order of publication. ``scan_key`` names the engines, their versions and the rules by which it was last scanned
-    (empty: before there was a key). ``normal_digest`` and its shingles are what known bad content is compared with, and
-    ``flag_reason`` joins the reasons of its flags.
+    copies of the scan, because evidence must outlive the submission, and so is ``contract``, what the skill declares
+    beside what it does and refers to. ``ordinal`` counts the versions of a skill in the order of publication.
+    ``scan_key`` names the engines, their versions and the rules by which it was last scanned (empty: before there was a
+    key). ``normal_digest`` and its shingles are what known bad content is compared with, and ``flag_reason`` joins the
+    reasons of its flags.
     """
 
     namespace = models.CharField(max_length=64)
@@ -218,6 +221,8 @@ class SkillVersion(models.Model):
     capabilities = JSONTextField(default=list)
     engines = JSONTextField(default=list)
     findings = JSONTextField(default=list)
+    # None where no engine has said it: in versions from before, and in those that no engine has read.
+    contract = JSONTextField(null=True, blank=True)
     size = models.BigIntegerField(help_text="of its files together, in bytes")
     zip_sha256 = models.CharField(max_length=64)
     zip_size = models.BigIntegerField()

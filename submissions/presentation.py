@@ -13,6 +13,7 @@ from django.urls import reverse
 from marketplace.addresses import ref_words, skill_href
 from marketplace.catalog import find_skill_sync
 from marketplace.models import SkillEntry
+from marketplace.pages.contract import contract_context
 from marketplace.skills.publishers import skill_identity
 from marketplace.skills.visibility import visible_skills
 from marketplace.skills.withdrawal import why_withdrawn
@@ -22,7 +23,7 @@ from submissions.jobs.records import Job, stop_key
 from submissions.messages import count_ahead
 from submissions.models import SubmissionEntry, SubmissionTransition
 from submissions.states import STATES, Group, State
-from submissions.store.evidence import all_evidence_sync, shown_evidence
+from submissions.store.evidence import all_evidence_sync, contract_of, shown_evidence
 from submissions.store.queries import history
 from submissions.store.records import Submission
 from vskill.environments import WorkerEnv
@@ -255,6 +256,9 @@ def submission_page(env: WorkerEnv, submission: Submission) -> dict[str, Any]:
         "timeline": timeline(steps),
         "queue": place,
         "decision": {**decision, **shown_evidence(evidence)} if isinstance(decision, dict) else None,
+        "contract": contract_context(contract_of(evidence)) if isinstance(decision, dict) else None,
+        "files_href": skill_href(slug, "files/") if slug and not withdrawn else "",
+        "files_query": f"?{urlencode({'version': submission.text('version')})}",
         "skill_url": skill_href(slug) if slug and not withdrawn else None,
         "is_final": info.group is not Group.ACTIVE and submission.state is not State.RESCAN_REQUIRED,
     }

@@ -11,6 +11,7 @@ from typing import Any, Final
 from django.http import HttpResponse
 
 from marketplace.addresses import public_base
+from marketplace.api.contract import contract_fields
 from marketplace.api.http import (
     SAFE,
     ApiCall,
@@ -130,6 +131,8 @@ def detail(call: ApiCall) -> HttpResponse:
         "owner": owner_shape(skill),
         "moderation": moderation(latest) if latest is not None else None,
     }
+    if latest is not None:
+        body |= contract_fields(call.env, latest)
     return json_response(body)
 
 
@@ -145,7 +148,7 @@ def versions(call: ApiCall) -> HttpResponse:
         if not cursor.isascii() or not cursor.isdigit() or len(cursor) > 18:
             raise ApiError(400, "This cursor belongs to another list, or is none. Start again without it.")
         rows = rows.filter(ordinal__lt=int(cursor))
-    found = list(rows.defer("skill_md", "findings", "manifest").order_by("-ordinal")[: limit + 1])
+    found = list(rows.defer("skill_md", "findings", "manifest", "contract").order_by("-ordinal")[: limit + 1])
     following = str(found[limit - 1].ordinal) if len(found) > limit else None
     return json_response(
         {
@@ -179,7 +182,12 @@ def version(call: ApiCall) -> HttpResponse:
     }
     return json_response(
         {
-            "version": {**version_shape(found), "files": files, "security": security},
+            "version": {
+                **version_shape(found),
+                "files": files,
+                "security": security,
+                **contract_fields(call.env, found),
+            },
             "skill": {"slug": skill.slug, "displayName": skill.display_name or skill.name},
         }
     )

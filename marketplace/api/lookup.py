@@ -83,7 +83,7 @@ def with_latest_versions(env: WorkerEnv, skills: tuple[SkillEntry, ...] | list[S
         namespace=env.name, skill_id__in=numbers, version__in=set(numbers.values())
     )
     # Lists do not show these texts, so they are not read.
-    light = versions.defer("skill_md", "findings", "manifest")
+    light = versions.defer("skill_md", "findings", "manifest", "contract")
     found = {version.skill_id: version for version in light if numbers[version.skill_id] == version.version}
     return [SkillWithLatest(skill, found.get(skill.pk)) for skill in skills]
 

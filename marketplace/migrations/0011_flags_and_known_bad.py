@@ -6,7 +6,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("marketplace", "0009_folder_of_version"),
+        ("marketplace", "0010_references"),
     ]
 
     operations = [

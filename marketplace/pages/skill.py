@@ -16,12 +16,14 @@ from marketplace.catalog import fetchable_versions, find_skill_sync, find_versio
 from marketplace.coverage import stored_coverage
 from marketplace.judgement import verdict_of, was_scanned
 from marketplace.models import SkillEntry, SkillVersion
+from marketplace.pages.contract import contract_context
 from marketplace.pages.lists import capabilities_of
 from marketplace.pages.markdown import render_markdown
 from marketplace.pages.skill_source import also_at, folder_of, source_gone
 from marketplace.pages.source_links import source_href
 from marketplace.pages.text_links import TextLinks
 from marketplace.pages.wording import version_words
+from marketplace.skills.references import reference_states
 from marketplace.skills.withdrawal import nothing_offered, why_withdrawn
 from vskill.environments import WorkerEnv
 from vskill.hidden_characters import visible
@@ -150,6 +152,11 @@ def scan(found: Found) -> dict[str, Any]:
     }
 
 
+def contract(env: WorkerEnv, found: Found) -> dict[str, Any] | None:
+    """Return what the tables of a version's contract show, with what was found at its references since the check."""
+    return contract_context(found.version.contract, reference_states(env, found.version))
+
+
 def files(found: Found) -> list[dict[str, Any]]:
     """Return the files, each with its number of findings, or ``None`` for a file that no engine has read.
 
@@ -223,7 +230,7 @@ def _rendered(text: str, links: TextLinks) -> SafeString:
 def versions(env: WorkerEnv, found: Found) -> list[dict[str, Any]]:
     """Return the newest versions with their state, at most ``MOST_VERSIONS``; quarantined ones have no link."""
     rows = SkillVersion.objects.using(env.database).filter(namespace=env.name, skill=found.skill)
-    rows = rows.defer("skill_md", "findings", "manifest", "metadata").order_by("-ordinal")
+    rows = rows.defer("skill_md", "findings", "manifest", "metadata", "contract").order_by("-ordinal")
     shown = []
     for row in rows[:MOST_VERSIONS]:
         latest = row.version == found.skill.latest_version

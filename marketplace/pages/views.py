@@ -72,6 +72,7 @@ async def skill(request: HttpRequest, slug: str) -> HttpResponse:
         return {
             **skill_page.head(found),
             **skill_page.scan(found),
+            "contract": skill_page.contract(env, found),
             "readme": skill_page.readme(found),
             "files": skill_page.files(found),
             "versions": skill_page.versions(env, found),

@@ -122,7 +122,7 @@ def _mark(env: WorkerEnv, slug: str, event: Event, **marks: datetime | str | Non
         versions = SkillVersion.objects.using(env.database).filter(skill=row)
         if not versions.filter(version=event.version).update(**marks):
             raise SkillNotFound(f"{slug!r} has no version {event.version!r}. Nothing was changed.")
-        known = versions.defer("skill_md", "findings", "manifest")
+        known = versions.defer("skill_md", "findings", "manifest", "contract")
         return update_skill(env, row, with_latest(row.record, known), event)
 
     return in_transaction(env, mark)

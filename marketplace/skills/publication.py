@@ -46,8 +46,9 @@ class Publication:
     which the skill was published before: it keeps its slug, versions and downloads; ``None`` for any other skill.
     ``planned_slug`` is the slug that the submitter was told, empty where none was.
 
-    ``verdict`` and ``verdict_summary``, ``findings``, ``engines`` (``name``, ``version``, ``status``) and
-    ``capabilities`` are copied into the version as they are. ``actor`` is who publishes, for the history.
+    ``verdict`` and ``verdict_summary``, ``findings``, ``engines`` (``name``, ``version``, ``status``), ``capabilities``
+    and ``contract`` are copied into the version as they are. ``contract`` is what the skill declares beside what it
+    does and refers to, ``None`` where no engine has said it. ``actor`` is who publishes, for the history.
     """
 
     submission_id: str
@@ -69,6 +70,7 @@ class Publication:
     findings: tuple[dict[str, Any], ...] = ()
     engines: tuple[dict[str, Any], ...] = ()
     capabilities: tuple[str, ...] = ()
+    contract: Mapping[str, Any] | None = None
     source_ref: str = ""
     also_at: tuple[str, ...] = ()
     continues: str | None = None
@@ -137,6 +139,7 @@ def prepare_publication(publication: Publication) -> PreparedPublication:
             "capabilities": list(publication.capabilities),
             "engines": list(publication.engines),
             "findings": list(publication.findings),
+            "contract": None if publication.contract is None else dict(publication.contract),
             "size": sum(file.size for file in publication.files),
             "zip_sha256": zip_archive.sha256,
             "zip_size": len(zip_archive.content),

@@ -14,6 +14,7 @@ from marketplace.skills.blocklist import is_blocked
 from marketplace.skills.latest import with_latest
 from marketplace.skills.publication import PreparedPublication, Publication, PublishedVersion, prepare_publication
 from marketplace.skills.publishers import skill_identity
+from marketplace.skills.references import watch_references
 from marketplace.skills.slugs import slug_candidates
 from marketplace.skills.store import (
     Event,
@@ -69,7 +70,11 @@ def _publish(env: WorkerEnv, prepared: PreparedPublication) -> PublishedVersion:
         raise PublicationBlocked(f"{publication.repo_url} is not published: {block}. Nothing was kept.")
     if row is None and (copied := _published_copy(env, prepared)) is not None:
         return copied
-    known = list(versions.filter(skill=row).defer("skill_md", "findings", "manifest")) if row is not None else []
+    known = (
+        list(versions.filter(skill=row).defer("skill_md", "findings", "manifest", "contract"))
+        if row is not None
+        else []
+    )
     if row is not None and moved_from is not None:
         # Written before they can be asked for: from now on the skill's own folder is another one.
         versions.filter(skill=row, skill_path=None).update(skill_path=moved_from)
@@ -90,6 +95,7 @@ def _publish(env: WorkerEnv, prepared: PreparedPublication) -> PublishedVersion:
     made.skill = _write_skill(env, prepared, row, [*known, made])
     _store_archives(env, prepared)
     made.save(using=env.database, force_insert=True)
+    watch_references(env, made)
     return PublishedVersion(made.skill.slug, made.version, created=True)
 
 

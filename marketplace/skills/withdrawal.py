@@ -59,7 +59,7 @@ def nothing_offered(env: WorkerEnv, skill: SkillEntry) -> str:
     if reason := withheld(skill):
         return reason
     versions = SkillVersion.objects.using(env.database).filter(namespace=env.name, skill=skill)
-    newest = versions.defer("skill_md", "findings", "manifest").order_by("-ordinal").first()
+    newest = versions.defer("skill_md", "findings", "manifest", "contract").order_by("-ordinal").first()
     reason = withdrawn(newest) if newest is not None else ""
     return f"This skill has no version that is offered. {reason}".strip()
 
@@ -72,7 +72,7 @@ def why_withdrawn(env: WorkerEnv, identity: str, version: str = "") -> str:
     if (reason := withheld(skill)) or not version:
         return reason
     versions = SkillVersion.objects.using(env.database).filter(namespace=env.name, skill=skill, version=version)
-    found = versions.defer("skill_md", "findings", "manifest").first()
+    found = versions.defer("skill_md", "findings", "manifest", "contract").first()
     return withdrawn(found) if found is not None else ""
 
 

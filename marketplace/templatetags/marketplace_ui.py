@@ -50,6 +50,26 @@ def findings_list(findings: Iterable[Any], file_base: str = "", query: str = "")
     return {"findings": grouped(findings), "file_base": file_base, "query": query}
 
 
+@register.inclusion_tag("marketplace/components/contract.html")
+def contract_table(contract: Mapping[str, Any] | None, file_base: str = "", query: str = "") -> dict[str, Any]:
+    """Show what a skill declares beside what it does; ``file_base`` and ``query`` are those of ``findings_list``.
+
+    ``contract`` is that of ``contract_context``, ``None`` where none was recorded.
+    """
+    return {"contract": contract, "file_base": file_base, "query": query}
+
+
+@register.inclusion_tag("marketplace/components/references.html")
+def references_table(
+    contract: Mapping[str, Any] | None, file_base: str = "", query: str = "", watched: bool = False
+) -> dict[str, Any]:
+    """Show what a skill refers to outside itself, with the arguments of ``contract_table``.
+
+    ``watched`` adds what was found there since the check.
+    """
+    return {"contract": contract, "file_base": file_base, "query": query, "watched": watched}
+
+
 def grouped(findings: Iterable[Any]) -> list[dict[str, Any]]:
     """Return the findings as dictionaries, with findings that differ only in their location merged into one.
 

@@ -7,7 +7,7 @@ from django.db import transaction
 from marketplace.catalog import Publication, PublishedFile, prepare_publication, publish_skill
 from submissions.pipeline.run import ACTOR, Run
 from submissions.states import State
-from submissions.store.evidence import Evidence, findings_of
+from submissions.store.evidence import Evidence, contract_of, findings_of
 from submissions.store.records import Submission
 from submissions.store.transitions import transition
 from submissions.verification.packages import SkillPackage
@@ -56,6 +56,7 @@ def publish_package(run: Run, package: SkillPackage, evidence: list[Evidence]) -
             {"name": one.engine, "version": one.result.engine_version, "status": one.result.status} for one in current
         ),
         capabilities=tuple(sorted({name for one in current for name in one.result.capabilities})),
+        contract=contract_of(current),
         also_at=_texts(submission.value.get("alsoAt")),
         continues=continues if isinstance(continues := submission.value.get("continues"), str) else None,
         planned_slug=submission.text("plannedSlug"),

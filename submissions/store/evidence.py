@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -37,7 +38,7 @@ def _evidence(engine: str, value: Any) -> Evidence | None:
     """Return stored evidence, or ``None`` for a value of another shape, which leads to a new scan."""
     try:
         return Evidence(engine, str(value["contentHash"]), EngineResult.from_json(value["result"]))
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, AttributeError):
         return None
 
 
@@ -101,3 +102,8 @@ def shown_evidence(evidence: list[Evidence]) -> dict[str, Any]:
         ((one.engine, one.file, one.why) for one in found if one.kind is FindingKind.COVERAGE),
     )
     return {"findings": [one for one in found if one.kind is not FindingKind.COVERAGE], "coverage": coverage}
+
+
+def contract_of(evidence: Iterable[Evidence]) -> Mapping[str, Any] | None:
+    """Return what the skill declares beside what it does, or ``None`` where no engine has said it."""
+    return next((one.result.contract for one in evidence if one.result.contract is not None), None)

@@ -46,7 +46,7 @@ def main() -> None:
     """Publish skills, and create submissions in every group of states."""
     django.setup()
     from submissions.states import State  # noqa: PLC0415 - after setup, as every model
-    from tests.marketplace.pages.page_factory import finding, png, publish  # noqa: PLC0415
+    from tests.marketplace.pages.page_factory import contract, finding, png, publish, reference  # noqa: PLC0415
     from vskill.environments import get_environment  # noqa: PLC0415
 
     env = get_environment("default")
@@ -72,6 +72,13 @@ def main() -> None:
         verdict="notes",
         files=files,
         capabilities=("shell_execution", "network_egress", "filesystem_write"),
+        contract=contract(
+            reference("https://guide.invalid/" + "long/" * 30 + "guide.md"),
+            reference("https://install.invalid/setup.sh", kind="installer", role="run"),
+            reference("requests==2.31.0", kind="dependency", role="used", pinned="version"),
+            reference("notes: npx -y notes-server", kind="tool_server", role="used", file=".mcp.json", line=3),
+            reference("~/.config/notes/style.md", kind="file", role="used"),
+        ),
         findings=(
             finding(file="scripts/collect.py", line=5, severity="high", title="Prints a very long line"),
             finding(),

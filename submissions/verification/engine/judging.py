@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
 from submissions.verification.engine.context import Promise, is_lesson, promise_of
+from submissions.verification.engine.deeds import contract_of
 from submissions.verification.engine.files import SkillParts, read_skill
 from submissions.verification.engine.hosts import brand, is_address, is_known_installer, is_local, is_shared, urls_in
 from submissions.verification.engine.parts import Kind, Sign
@@ -39,11 +40,15 @@ _CAPABILITIES: Final = {
 
 @dataclass(frozen=True)
 class Judgement:
-    """What the engine says of a skill: signs with their severity, capabilities, and files that were not read."""
+    """What the engine says of a skill: signs with their severity, capabilities, and files that were not read.
+
+    ``contract`` is what it declares beside what it does and refers to; see ``contract_of``.
+    """
 
     findings: tuple[tuple[Sign, str], ...]
     capabilities: tuple[str, ...]
     unread: tuple[tuple[str, str], ...]
+    contract: dict[str, Any] = field(default_factory=dict)
 
 
 def judge(root: Path) -> Judgement:
@@ -66,7 +71,9 @@ def judge(root: Path) -> Judgement:
         counts[sign.name, sign.part.file] += 1
         weighed[key] = (sign, severity)
     capabilities = sorted({_CAPABILITIES[sign.name] for sign in signs if sign.name in _CAPABILITIES})
-    return Judgement(_strongest(weighed.values()), tuple(capabilities), (*skill.unread, *reading.unread))
+    findings = _strongest(weighed.values())
+    contract = contract_of(skill, signs, findings)
+    return Judgement(findings, tuple(capabilities), (*skill.unread, *reading.unread), contract)
 
 
 def _strongest(weighed: Iterable[tuple[Sign, str]]) -> tuple[tuple[Sign, str], ...]:
@@ -89,6 +96,7 @@ def as_document(judgement: Judgement) -> dict[str, Any]:
         ],
         "capabilities": list(judgement.capabilities),
         "unread": [list(one) for one in judgement.unread],
+        "contract": judgement.contract,
     }
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from submissions.sandbox.child_processes import PreparedScript
+from submissions.verification.contract import read_contract
 from submissions.verification.findings import Finding
 
 
@@ -34,6 +35,8 @@ class EngineResult:
     in its words. ``capabilities`` name what the skill can do; they are no findings. ``error`` is a sentence when
     ``status`` is not ``complete``. ``adapter`` is the version of our adapter, see ``Engine``. A result that is
     ``partial`` has a finding of the kind ``coverage`` for each part that was left unread, which names one file or none.
+    ``contract`` is what the skill declares beside what it does and refers to (see ``read_contract``); None where the
+    engine does not say, or where an earlier release stored the result.
     """
 
     engine: str
@@ -45,6 +48,7 @@ class EngineResult:
     reasons: tuple[str, ...] = ()
     error: str = ""
     adapter: int = 1
+    contract: Mapping[str, Any] | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return plain values for ``json.dumps``; ``from_json`` reads them back."""
@@ -58,6 +62,7 @@ class EngineResult:
             "reasons": list(self.reasons),
             "error": self.error,
             "adapter": self.adapter,
+            **({"contract": dict(self.contract)} if self.contract is not None else {}),
         }
 
     @classmethod
@@ -73,6 +78,7 @@ class EngineResult:
             reasons=tuple(str(item) for item in value["reasons"]),
             error=str(value["error"]),
             adapter=int(value["adapter"]),
+            contract=None if (contract := value.get("contract")) is None else read_contract(contract),
         )
 
 

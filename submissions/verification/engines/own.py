@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from submissions.sandbox.child_processes import PreparedScript
+from submissions.verification.contract import read_contract
 from submissions.verification.engine import rules
 from submissions.verification.engines.base import Engine, EngineResult, EngineStatus
 from submissions.verification.findings import Finding, FindingKind, Severity, strongest_first
@@ -19,7 +20,7 @@ class OwnEngine(Engine):
     """Run our own engine, which takes about 0.01 s per skill."""
 
     name = "vskill"
-    adapter = 1
+    adapter = 2
 
     @property
     def version(self) -> str:
@@ -37,6 +38,7 @@ class OwnEngine(Engine):
             findings = strongest_first(_finding(item) for item in document["findings"])
             unread = [_unread(*one) for one in document["unread"]]
             capabilities = tuple(str(name) for name in document["capabilities"])
+            contract = read_contract(document["contract"])
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"not a document of our engine: {error!r}") from error
         return EngineResult(
@@ -46,6 +48,7 @@ class OwnEngine(Engine):
             findings=(*findings, *_bounded(unread)),
             capabilities=capabilities,
             error=f"{self.name} left parts of the skill unread: {unread[0].file}." if unread else "",
+            contract=contract,
         )
 
 

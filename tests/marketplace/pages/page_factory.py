@@ -50,6 +50,27 @@ def finding(**changes: Any) -> dict[str, Any]:
     }
 
 
+def reference(name: str, **changes: Any) -> dict[str, Any]:
+    """Return a reference as it is stored in a contract."""
+    common = {"kind": "address", "file": "SKILL.md", "line": 6, "role": "read", "pinned": ""}
+    return {**common, "name": name, **changes}
+
+
+def contract(*references: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    """Return a contract as it is stored, of a skill that refers to ``references``."""
+    return {
+        "declares": {"description": "Draft release notes.", "allowed-tools": "Bash(git:*) Read"},
+        "does": [
+            {"name": "reads_files", "declared": "allowed-tools: Read", "places": [["scripts/collect.py", 3]]},
+            {"name": "sends", "declared": "", "places": [["SKILL.md", 6], ["scripts/collect.py", 5]]},
+        ],
+        "chains": [{"name": "download_to_execution", "holds": False, "places": [["SKILL.md", 7]]}],
+        "references": list(references),
+        "left": 0,
+        **changes,
+    }
+
+
 def publish(
     env: WorkerEnv,
     name: str = "release-notes",
