@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from marketplace.models import SkillVersion
 from marketplace.pages.wording import Words
-from marketplace.skills.references import is_contract
+from marketplace.skills.references import is_contract, reference_states
+from vskill.environments import WorkerEnv
 
 DEEDS: Final[dict[str, Words]] = {
     "reads_files": Words("Reads files", "", "folder"),
@@ -63,6 +65,11 @@ def contract_context(contract: Any, states: Mapping[str, Mapping[str, Any]] | No
         "references": [_reference(one, states or {}) for one in contract["references"]],
         "left": int(contract["left"]),
     }
+
+
+def contract_of_version(env: WorkerEnv, version: SkillVersion) -> dict[str, Any] | None:
+    """Return what the tables of a version's contract show, with what was found at its references since the check."""
+    return contract_context(version.contract, reference_states(env, version))
 
 
 def _deed(one: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,14 +16,12 @@ from marketplace.catalog import fetchable_versions, find_skill_sync, find_versio
 from marketplace.coverage import stored_coverage
 from marketplace.judgement import verdict_of, was_scanned
 from marketplace.models import SkillEntry, SkillVersion
-from marketplace.pages.contract import contract_context
 from marketplace.pages.lists import capabilities_of
 from marketplace.pages.markdown import render_markdown
 from marketplace.pages.skill_source import also_at, folder_of, source_gone
 from marketplace.pages.source_links import source_href
 from marketplace.pages.text_links import TextLinks
 from marketplace.pages.wording import version_words
-from marketplace.skills.references import reference_states
 from marketplace.skills.withdrawal import nothing_offered, why_withdrawn
 from vskill.environments import WorkerEnv
 from vskill.hidden_characters import visible
@@ -150,11 +148,6 @@ def scan(found: Found) -> dict[str, Any]:
         "findings": [finding for finding in findings if finding.get("kind") != "coverage"],
         "coverage": stored_coverage(found.version.engines, findings),
     }
-
-
-def contract(env: WorkerEnv, found: Found) -> dict[str, Any] | None:
-    """Return what the tables of a version's contract show, with what was found at its references since the check."""
-    return contract_context(found.version.contract, reference_states(env, found.version))
 
 
 def files(found: Found) -> list[dict[str, Any]]:

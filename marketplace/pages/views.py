@@ -16,6 +16,7 @@ from marketplace.addresses import file_href, public_base, skill_href
 from marketplace.errors import InvalidListing
 from marketplace.pages import skill as skill_page
 from marketplace.pages.api_guide import GROUPS, examples
+from marketplace.pages.contract import contract_of_version
 from marketplace.pages.file import file_context
 from marketplace.pages.images import image_response
 from marketplace.pages.list_query import ListQuery
@@ -72,7 +73,7 @@ async def skill(request: HttpRequest, slug: str) -> HttpResponse:
         return {
             **skill_page.head(found),
             **skill_page.scan(found),
-            "contract": skill_page.contract(env, found),
+            "contract": contract_of_version(env, found.version),
             "readme": skill_page.readme(found),
             "files": skill_page.files(found),
             "versions": skill_page.versions(env, found),

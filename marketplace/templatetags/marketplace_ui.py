@@ -63,9 +63,10 @@ def contract_table(contract: Mapping[str, Any] | None, file_base: str = "", quer
 def references_table(
     contract: Mapping[str, Any] | None, file_base: str = "", query: str = "", watched: bool = False
 ) -> dict[str, Any]:
-    """Show what a skill refers to outside itself, with the arguments of ``contract_table``.
+    """Show what a skill refers to outside itself.
 
-    ``watched`` adds what was found there since the check.
+    ``contract``, ``file_base`` and ``query`` are those of ``contract_table``. ``watched`` adds what was found there
+    since the check.
     """
     return {"contract": contract, "file_base": file_base, "query": query, "watched": watched}
 

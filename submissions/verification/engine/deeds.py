@@ -40,7 +40,8 @@ _IN_CODE: Final = {
     "reads_files": Phrase(
         ("open( read file_get_contents fopen get-content cat head tail",),
         r"(?<![\w.])open\(|\.read_(?:text|bytes|csv|json|excel)\(|readFile|createReadStream|File\.(?:read|open)"
-        r"|file_get_contents|ReadAll(?:Text|Bytes)|Get-Content|fs::read|\bfopen\(|^\s*(?:\$ )?(?:cat|head|tail) [^\n<]",
+        r"|file_get_contents|ReadAll(?:Text|Bytes)|Get-Content|fs::read|\bfopen\("
+        r"|^[ \t]*(?:\$ )?(?:cat|head|tail) [^\n<]",
         re.MULTILINE,
     ),
     "reads_environment": Phrase(
@@ -61,7 +62,7 @@ _IN_CODE: Final = {
         ("post put patch data form upload smtp sendmail scp rsync push beacon -f -d -t",),
         r"\b(?:requests|httpx|axios|session|client)\.(?:post|put|patch)\(|method['\"]?\s*[:=]\s*['\"](?:POST|PUT|PATCH)"
         r"|sendBeacon\(|\bsmtplib\b|\bsendmail\b|\bcurl\b[^\n|;]{0,300}\s(?:-d|--data\S{0,20}|-F|--form|-T"
-        r"|--upload-file|-X ?(?:POST|PUT|PATCH))(?=[\s'\"=])|^\s*(?:\$ )?(?:scp|rsync) |-Method ['\"]?(?:Post|Put)"
+        r"|--upload-file|-X ?(?:POST|PUT|PATCH))(?=[\s'\"=])|^[ \t]*(?:\$ )?(?:scp|rsync) |-Method ['\"]?(?:Post|Put)"
         r"|Upload(?:File|Data|String)\(|http\.Post\(|\bgit push\b",
         re.MULTILINE,
     ),
@@ -77,7 +78,7 @@ _IN_CODE: Final = {
         ("subprocess system( popen exec eval spawn child_process function( iex bash sh zsh python node npx start",),
         r"\bsubprocess\.|\bos\.(?:system|popen)\(|(?<![\w.])(?:exec|eval|execSync|execFile|spawn|spawnSync)\("
         r"|child_process|\bnew Function\(|shell_exec\(|proc_open\(|Runtime\.getRuntime|exec\.Command\(|Process\.Start"
-        r"|Invoke-Expression|\biex\b|^\s*(?:\$ )?(?:bash|sh|zsh|python3?|node|ruby|perl|npx|uvx|\./\S+)(?: |$)",
+        r"|Invoke-Expression|\biex\b|^[ \t]*(?:\$ )?(?:bash|sh|zsh|python3?|node|ruby|perl|npx|uvx|\./\S+)(?: |$)",
         re.MULTILINE,
     ),
     "escalates": Phrase(("sudo runas",), r"(?<![\w-])sudo |\bRunAs\b", re.NOFLAG),

@@ -18,13 +18,14 @@ Found = tuple[str, str, int, str]
 DEPENDENCY: Final = "dependency"
 TOOL_SERVER: Final = "tool_server"
 _COMMAND: Final = re.compile(
-    r"(?<![\w./-])(?:(?P<python>pip3?|uv pip|uv tool|uv|pipx|poetry|conda)\s+(?:install|add)"
+    r"(?<![\w./-])(?:(?P<python>pip3?|uv pip|uv tool|uv|pipx|poetry|conda)[ \t]+(?:install|add)"
     r"|(?P<runs_python>uvx)"
-    r"|(?P<node>npm|pnpm|yarn|bun)\s+(?:install|i|add|global\s+add)"
-    r"|(?P<runs_node>npx|bunx|pnpm\s+dlx|yarn\s+dlx)"
-    r"|(?P<go>go)\s+(?:install|get|run)"
-    r"|(?P<other>cargo|gem|brew|apt-get|apt|apk|dnf|yum)\s+(?:install|add)"
-    r"|(?P<image>docker|podman)\s+(?:run|pull))\s+(?P<words>(?:'[^'\n]{1,200}'|\"[^\"\n]{1,200}\"|[^\n;|&><`)'\"])"
+    r"|(?P<node>npm|pnpm|yarn|bun)[ \t]+(?:install|i|add|global[ \t]+add)"
+    r"|(?P<runs_node>npx|bunx|pnpm[ \t]+dlx|yarn[ \t]+dlx)"
+    r"|(?P<go>go)[ \t]+(?:install|get|run)"
+    r"|(?P<other>cargo|gem|brew|apt-get|apt|apk|dnf|yum)[ \t]+(?:install|add)"
+    r"|(?P<image>docker|podman)[ \t]+(?:run|pull))[ \t]+"
+    r"(?P<words>(?:'[^'\n]{1,200}'|\"[^\"\n]{1,200}\"|[^\n;|&><`)'\"])"
     r"{1,400})"
 )
 # Nothing of the above is tried where none of these occurs.
@@ -39,11 +40,13 @@ _NAME: Final = re.compile(r"@?[A-Za-z0-9][\w.@/+:~^=<>!,\[\]#*-]{0,200}")
 _COMMIT: Final = re.compile(r"@[0-9a-f]{40}\b|#[0-9a-f]{40}\b|@sha256:[0-9a-f]{64}\b")
 _EXACT: Final = re.compile(r"v?\d+(?:\.\d+){1,3}(?:[-+.]?[\w.+-]{1,40})?")
 _PYTHON_EXACT: Final = re.compile(r"={2,3}\s*\d[\w.+!-]*\s*(?:;|$)")
-_REQUIREMENT: Final = re.compile(r"^\s*([A-Za-z0-9][\w.-]{0,100}(?:\[[\w, -]{0,100}\])?\s*(?:[=<>!~@;][^#\n]{0,300})?)")
+_REQUIREMENT: Final = re.compile(
+    r"^[ \t]*([A-Za-z0-9][\w.-]{0,100}(?:\[[\w, -]{0,100}\])?\s*(?:[=<>!~@;][^#\n]{0,300})?)"
+)
 _INLINE_SCRIPT: Final = re.compile(r"^# /// script\s*$\n((?:^#(?:| .*)$\n?){1,100})", re.MULTILINE)
-_USES: Final = re.compile(r"^\s*(?:-\s+)?uses:\s*['\"]?([\w.-]+/[\w./-]+@[\w./-]+)", re.MULTILINE)
-_FROM: Final = re.compile(r"^\s*FROM\s+(?:--\S+\s+)?([\w./:@-]{2,200})", re.MULTILINE | re.IGNORECASE)
-_GO_MODULE: Final = re.compile(r"^\s*(?:require\s+)?([\w.-]+\.[a-z]{2,10}/[\w./-]+)\s+(v\d[\w.+-]*)", re.MULTILINE)
+_USES: Final = re.compile(r"^[ \t]*(?:-\s+)?uses:\s*['\"]?([\w.-]+/[\w./-]+@[\w./-]+)", re.MULTILINE)
+_FROM: Final = re.compile(r"^[ \t]*FROM\s+(?:--\S+\s+)?([\w./:@-]{2,200})", re.MULTILINE | re.IGNORECASE)
+_GO_MODULE: Final = re.compile(r"^[ \t]*(?:require\s+)?([\w.-]+\.[a-z]{2,10}/[\w./-]+)\s+(v\d[\w.+-]*)", re.MULTILINE)
 _SECTIONS: Final = ("dependencies", "devDependencies", "optionalDependencies", "peerDependencies")
 _LONGEST: Final = 200_000
 
@@ -79,8 +82,10 @@ def node_pin(wanted: str) -> str:
 
 
 def _commands(text: str) -> Iterator[Found]:
+    line, counted = 0, 0
     for match in _COMMAND.finditer(text):
-        line = text.count("\n", 0, match.start())
+        line += text.count("\n", counted, match.start())
+        counted = match.start()
         group = next(name for name in match.groupdict() if name != "words" and match[name])
         runs = group in {"runs_python", "runs_node", "image", "go"}
         for word in _packages(match["words"].split(), only_first=runs):

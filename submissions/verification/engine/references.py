@@ -6,6 +6,7 @@ import posixpath
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Final
 
 from submissions.verification.engine.dependencies import HASH, TOOL_SERVER, VERSION, dependencies_in
@@ -14,6 +15,8 @@ from submissions.verification.engine.hosts import URL, brand, is_known_installer
 from submissions.verification.engine.parts import Kind, Part, Sign
 
 MOST_REFERENCES: Final = 200
+# Of a part, and about as many in all: nobody reads more, and counting them must not take long.
+_MOST_NAMES: Final = 2000
 _LONGEST_NAME: Final = 500
 _LONGEST_PART: Final = 400_000
 ADDRESS: Final = "address"
@@ -74,7 +77,9 @@ def references_of(skill: SkillParts, signs: Iterable[Sign]) -> tuple[list[Refere
     """Return what a skill refers to, gravest first, at most ``MOST_REFERENCES``, and how many more there are."""
     found: dict[tuple[str, str], Reference] = {}
     for part in skill.parts:
-        for one in _of_part(part, skill):
+        if len(found) >= _MOST_NAMES:
+            break
+        for one in islice(_of_part(part, skill), _MOST_NAMES):
             key = (one.kind, one.name)
             known = found.get(key)
             if known is None:
@@ -97,13 +102,16 @@ def _of_part(part: Part, skill: SkillParts) -> Iterator[Reference]:
         return part.line + (0 if part.origin else offset)
 
     if "://" in text and not _is_table(part.file):
+        line, counted = 0, 0
         for url, start, end in _addresses(text):
+            line += text.count("\n", counted, start)
+            counted = start
             role = USED if part.kind is not Kind.PROSE else LINKED
-            before = text[max(0, text.rfind("\n", 0, start)) : start]
-            if part.kind is Kind.PROSE and _FETCHED_FIRST.search(before[-80:]) is not None:
+            before = text[max(0, start - 80) : start].rpartition("\n")[2]
+            if part.kind is Kind.PROSE and _FETCHED_FIRST.search(before) is not None:
                 role = READ
             after = text[end : end + 300] if part.kind is Kind.CODE else ""
-            yield Reference(ADDRESS, url, part.file, place(text.count("\n", 0, start)), role, _pin_of(url, after))
+            yield Reference(ADDRESS, url, part.file, place(line), role, _pin_of(url, after))
     for kind, name, offset, pinned in dependencies_in(part):
         yield Reference(kind, name[:_LONGEST_NAME], part.file, place(offset), USED, pinned)
     if part.origin == "frontmatter":
