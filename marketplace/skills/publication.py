@@ -11,6 +11,7 @@ from marketplace.artifacts.archives import Archive, build_tar_gz, build_zip
 from marketplace.artifacts.fingerprints import fingerprint
 from marketplace.artifacts.verified_files import read_members
 from marketplace.errors import ArchiveError, PublicationMismatch
+from marketplace.likeness.signature import Signature, signature
 from marketplace.skills.publishers import Publisher, publisher_of, skill_identity
 from vskill.hidden_characters import reveal_hidden
 from vskill.kv.codec import storable
@@ -46,9 +47,10 @@ class Publication:
     which the skill was published before: it keeps its slug, versions and downloads; ``None`` for any other skill.
     ``planned_slug`` is the slug that the submitter was told, empty where none was.
 
-    ``verdict`` and ``verdict_summary``, ``findings``, ``engines`` (``name``, ``version``, ``status``), ``capabilities``
-    and ``contract`` are copied into the version as they are. ``contract`` is what the skill declares beside what it
-    does and refers to, ``None`` where no engine has said it. ``actor`` is who publishes, for the history.
+    ``verdict`` and ``verdict_summary``, ``findings``, ``engines`` (``name``, ``version``, ``status``), ``capabilities``,
+    ``contract`` and ``scan_key`` are copied into the version as they are. ``contract`` is what the skill declares beside
+    what it does and refers to, ``None`` where no engine has said it. The ``signature`` is computed where it is not
+    given. ``actor`` is who publishes, for the history.
     """
 
     submission_id: str
@@ -75,6 +77,8 @@ class Publication:
     also_at: tuple[str, ...] = ()
     continues: str | None = None
     planned_slug: str = ""
+    scan_key: str = ""
+    signature: Signature | None = None
     actor: str = "system"
 
 
@@ -96,6 +100,7 @@ class PreparedPublication:
     """
 
     publication: Publication
+    signature: Signature
     publisher: Publisher
     identity: str
     zip: Archive
@@ -110,8 +115,10 @@ def prepare_publication(publication: Publication) -> PreparedPublication:
         zip_archive, tar_archive = build_zip(members), build_tar_gz(members)
     except ArchiveError as error:
         raise PublicationMismatch(f"{error} Nothing was published.") from error
+    made = publication.signature or signature((member.path, member.content) for member in members)
     return PreparedPublication(
         publication,
+        made,
         publisher_of(publication.repo_url),
         skill_identity(publication.repo_url, publication.skill_path),
         zip_archive,
@@ -123,6 +130,7 @@ def prepare_publication(publication: Publication) -> PreparedPublication:
             "commit_sha": publication.commit_sha,
             "source_ref": _line(publication.source_ref, 300),
             "content_hash": publication.content_hash,
+            "normal_digest": made.normal_digest,
             "fingerprint": fingerprint((file.path, file.sha256) for file in publication.files),
             "name": _line(publication.name, 200),
             "description": _line(publication.description),
@@ -135,6 +143,7 @@ def prepare_publication(publication: Publication) -> PreparedPublication:
             ],
             "skill_md": storable(publication.skill_md),
             "verdict": publication.verdict,
+            "scan_key": publication.scan_key,
             "verdict_summary": storable(publication.verdict_summary),
             "capabilities": list(publication.capabilities),
             "engines": list(publication.engines),

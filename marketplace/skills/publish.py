@@ -8,6 +8,8 @@ from typing import Any, Final
 from django.db import IntegrityError
 
 from marketplace.errors import PublicationBlocked, PublicationConflict
+from marketplace.likeness.known import find_equal
+from marketplace.likeness.published import index_version
 from marketplace.models import ArchiveBlob, SkillEntry, SkillVersion
 from marketplace.records import SkillRecord
 from marketplace.skills.blocklist import is_blocked
@@ -68,6 +70,8 @@ def _publish(env: WorkerEnv, prepared: PreparedPublication) -> PublishedVersion:
         return PublishedVersion(again.skill.slug, again.version, created=False)
     if (block := is_blocked(env, publication.repo_url, publication.content_hash)) is not None:
         raise PublicationBlocked(f"{publication.repo_url} is not published: {block}. Nothing was kept.")
+    if (known := find_equal(env, publication.content_hash, prepared.signature.normal_digest)) is not None:
+        raise PublicationBlocked(f"its content is known to be bad ({known.name}): {known.reason}. Nothing was kept.")
     if row is None and (copied := _published_copy(env, prepared)) is not None:
         return copied
     known = (
@@ -96,6 +100,7 @@ def _publish(env: WorkerEnv, prepared: PreparedPublication) -> PublishedVersion:
     _store_archives(env, prepared)
     made.save(using=env.database, force_insert=True)
     watch_references(env, made)
+    index_version(env, made, prepared.signature)
     return PublishedVersion(made.skill.slug, made.version, created=True)
 
 
