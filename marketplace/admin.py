@@ -14,6 +14,7 @@ from django.utils.safestring import SafeString
 
 from marketplace.block_admin import BlockAdmin
 from marketplace.flag_admin import FlagAdmin
+from marketplace.known_bad_admin import KnownBadAdmin
 from marketplace.models import ALIAS_PREFIX, SKILL_PREFIX, HistoryEvent, SkillEntry, SkillVersion
 from marketplace.operations import FOR_MANY, OPERATIONS, Operation
 from marketplace.pages.wording import VERDICTS
@@ -23,7 +24,7 @@ from vskill.operations_admin import OperationsAdmin
 from vskill.read_only_admin import ChoiceFilter, ReadOnlyAdmin, prefix_range, pretty_json
 from vskill.worker_context import require_worker_env
 
-__all__ = ["BlockAdmin", "FlagAdmin", "HistoryAdmin", "SkillAdmin"]
+__all__ = ["BlockAdmin", "FlagAdmin", "HistoryAdmin", "KnownBadAdmin", "SkillAdmin"]
 
 Target = tuple[SkillEntry, str]
 """A skill, and the version that an operation is for; empty for an operation on the whole skill."""
@@ -144,6 +145,7 @@ class SkillAdmin(OperationsAdmin):
         names = (
             "unyank" if version.yanked_at else "yank",
             "restore-version" if version.quarantined_at else "quarantine-version",
+            "known-bad",
         )
         links = format_html_join(
             " ",

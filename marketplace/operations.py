@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from marketplace.known_bad.published import remember_version
 from marketplace.skills.moderation import (
     delete_skill,
     quarantine_skill,
@@ -72,6 +73,14 @@ OPERATIONS: Final[dict[str, Operation]] = {
             "Quarantine the version",
             "Nobody can fetch the version any more; the other versions stay.",
             quarantine_version,
+            on_version=True,
+        ),
+        Operation(
+            "known-bad",
+            "Quarantine and remember as known bad",
+            "Nobody can fetch the version any more, and its content is refused from now on, also under other names; "
+            "what is similar is held. It is undone under known bad content, and by restoring the version.",
+            remember_version,
             on_version=True,
         ),
         Operation(

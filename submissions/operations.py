@@ -8,9 +8,13 @@ from typing import Final
 
 from django.db import IntegrityError, transaction
 
+from marketplace.known_bad.entries import BadContent, remember
+from marketplace.likeness.signature import signature_from_value
 from marketplace.skills.blocklist import BlockKind, add_block
+from marketplace.skills.publishers import publisher_identity
 from submissions import messages
 from submissions.states import ACTIVE_STATES, IllegalTransition, State
+from submissions.store.evidence import read_signature_sync
 from submissions.store.holds import forget_recoveries
 from submissions.store.queries import live_submission, read_submission
 from submissions.store.records import Submission, SubmissionNotFound
@@ -154,6 +158,32 @@ def block(env: WorkerEnv, submission_id: str, *, actor: str, reason: str) -> Sub
         return _end(env, submission_id, State.BLOCKED, actor, reason)
 
 
+def refuse_as_known_bad(env: WorkerEnv, submission_id: str, *, actor: str, reason: str) -> Submission:
+    """Refuse a held submission and remember its content as known bad, also under other names and where it is similar.
+
+    What is published of it is flagged. ``actor`` and ``reason`` go into both histories. Raises ``NeverScanned`` where
+    no content of ``submission_id`` was checked, and ``IllegalTransition`` where it is not held.
+    """
+    with transaction.atomic(using=env.database):
+        submission = read_submission(env, submission_id)
+        if submission.state is not State.ON_HOLD:
+            raise IllegalTransition(
+                f"Only a held submission is refused here; this one is {submission.state}. It was left as it is."
+            )
+        if not (content := submission.text("contentHash")):
+            raise NeverScanned("It was never checked, so its content is not known. Nothing was changed: refuse it.")
+        bad = BadContent(
+            name=submission.text("skillName") or submission_id,
+            reason=reason,
+            content_hash=content,
+            signature=signature_from_value(read_signature_sync(env, submission_id)),
+            source=f"submission {submission_id}",
+            publisher=publisher_identity(submission.text("repoUrl")),
+        )
+        remember(env, bad, actor=actor)
+        return _end(env, submission_id, State.REJECTED, actor, reason)
+
+
 def dequeue(env: WorkerEnv, submission_id: str, *, actor: str, reason: str) -> Submission:
     """End a submission that waits in the queue, unchecked; ``actor`` and ``reason`` go into its history."""
     return _end(env, submission_id, State.DEQUEUED, actor, reason)
@@ -194,6 +224,15 @@ OPERATIONS: Final = {
             "comes from. The submitter sees your reason. What is published already stays: quarantine it as well.",
             block,
             permission="marketplace.add_blockentry",
+        ),
+        Operation(
+            "known-bad",
+            "Refuse and remember as known bad",
+            "They are refused, and so is the same content under other names, wherever it comes from; what is similar "
+            "is held, and what is published of it is flagged. The submitter sees your reason. It is undone under known "
+            "bad content.",
+            refuse_as_known_bad,
+            permission="marketplace.add_knownbad",
         ),
         Operation("dequeue", "Take out of the queue", "They are not checked; the submitter sees your reason.", dequeue),
     )

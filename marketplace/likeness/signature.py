@@ -18,9 +18,9 @@ import hashlib
 import re
 import struct
 import unicodedata
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 SKETCH_SIZE: Final = 256
 VERSION: Final = 1
@@ -157,3 +157,18 @@ def unpack(text: str) -> tuple[int, ...]:
     if any(number >= 2**63 for number in numbers) or sorted(set(numbers)) != list(numbers):
         raise ValueError("not a sketch")
     return numbers
+
+
+def signature_as_value(made: Signature) -> dict[str, Any]:
+    """Return a signature as the value of an entry."""
+    return {"normalDigest": made.normal_digest, "sketch": list(made.sketch)}
+
+
+def signature_from_value(value: Any) -> Signature:
+    """Return the signature in a value from ``signature_as_value``; one without digests for any other value."""
+    if not isinstance(value, Mapping):
+        return Signature()
+    digest, sketch = value.get("normalDigest"), value.get("sketch")
+    if not isinstance(digest, str) or not isinstance(sketch, list) or not all(isinstance(one, int) for one in sketch):
+        return Signature()
+    return Signature(digest, tuple(sketch))

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 from marketplace.errors import PublicationBlocked
+from marketplace.models import KnownBad
 from marketplace.skills.blocklist import Block, BlockKind, is_blocked
 from marketplace.skills.publishers import owned_by
 from submissions.pipeline.publish import publish_package
@@ -111,6 +112,9 @@ async def _vendor_approve(run: Run) -> bool:
         return False
     if await writers.run(is_blocked, run.env, run.submission.text("repoUrl"), package.content_hash) is not None:
         return False
+    comparison = await run.comparison()
+    if comparison.equal is not None or comparison.similar is not None:
+        return False
     check = await run.check(package, [])
     if _STATE_OF_VERDICT[check.decision.verdict] is not State.AUTO_APPROVED:
         return False
@@ -150,7 +154,11 @@ async def _verify(run: Run, engines: Sequence[Engine], tier: str) -> None:
     if block is not None:
         await _refuse(run, package, block)
         return
-    check = await run.check(package, engines)
+    comparison = await run.comparison()
+    if comparison.equal is not None:
+        await _refuse_known(run, package, comparison.equal)
+        return
+    check = await run.check(comparison.judged(package), engines)
     if check.unfinished and not run.last_attempt:
         failures = "; ".join(f"{result.engine} {result.status}: {result.error}" for result in check.unfinished)
         raise EngineIncomplete(f"The check did not finish and is tried again: {failures}")
@@ -162,6 +170,8 @@ async def _verify(run: Run, engines: Sequence[Engine], tier: str) -> None:
     if tier == "tier1" and approved and run.env.policy.tier2_engines:
         await run.move(State.TIER2_SCANNING, "", "tier2")
         return
+    if following is State.ON_HOLD:
+        await run.keep_signature()
     await run.move(following, reason, tier, changes)
 
 
@@ -181,6 +191,13 @@ async def _refuse(run: Run, package: SkillPackage, block: Block) -> None:
     check = await run.check(package, [], known_bad=True)
     reason = f"{check.decision.summary} The block list says: {block.reason}"
     await run.move(_STATE_OF_VERDICT[check.decision.verdict], reason, "blocklist", check.changes)
+
+
+async def _refuse_known(run: Run, package: SkillPackage, entry: KnownBad) -> None:
+    """End a submission with known bad content as REJECTED, whatever its files, its owner and its name are called."""
+    check = await run.check(package, [], known_bad=True)
+    reason = f"{check.decision.summary} It is {entry.name}: {entry.reason}"
+    await run.move(_STATE_OF_VERDICT[check.decision.verdict], reason, "known_bad", check.changes)
 
 
 async def _publish(run: Run) -> None:

@@ -59,6 +59,7 @@ def publish_package(run: Run, package: SkillPackage, evidence: list[Evidence]) -
         contract=contract_of(current),
         also_at=_texts(submission.value.get("alsoAt")),
         continues=continues if isinstance(continues := submission.value.get("continues"), str) else None,
+        signature=run.signature,
         planned_slug=submission.text("plannedSlug"),
         actor=ACTOR,
     )

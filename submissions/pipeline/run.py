@@ -11,7 +11,9 @@ from typing import Any, Final
 
 from django.conf import settings
 
+from marketplace.likeness.signature import Signature, signature_as_value
 from marketplace.skills.publishers import publisher_identity
+from submissions.pipeline.known_bad import Comparison, compare_package
 from submissions.source.errors import CommitNotAvailable
 from submissions.source.fetching import fetch, repository_url
 from submissions.source.git import Snapshot
@@ -22,7 +24,7 @@ from submissions.source.snapshots import Asked, shared_snapshot
 from submissions.source.wanted import Wanted
 from submissions.states import State
 from submissions.store.batched_transitions import move
-from submissions.store.evidence import STRUCTURE, Evidence, read_evidence, write_evidence
+from submissions.store.evidence import STRUCTURE, Evidence, read_evidence, write_evidence, write_signature
 from submissions.store.queries import waiting_paths
 from submissions.store.records import Submission
 from submissions.store.transitions import Step
@@ -77,6 +79,7 @@ class Run:
     commit_sha: str = ""
     ref: str = ""
     _package: SkillPackage | None = None
+    _comparison: Comparison | None = None
     _folders: int = 0
 
     async def move(self, following: State, reason: str, trigger: str, changes: dict[str, Any] | None = None) -> None:
@@ -98,6 +101,22 @@ class Run:
                     snapshot, self.submission.text("skillPath"), destination=destination, lfs=self._lfs(snapshot)
                 )
         return self._package
+
+    async def comparison(self) -> Comparison:
+        """Return what is known of the package beside what is known to be bad; it is compared once."""
+        if self._comparison is None:
+            self._comparison = await readers.run(compare_package, self.env, await self.package())
+        return self._comparison
+
+    @property
+    def signature(self) -> Signature | None:
+        """Return the signature of the package, ``None`` where it was not compared."""
+        return self._comparison.signature if self._comparison is not None else None
+
+    async def keep_signature(self) -> None:
+        """Keep the signature of the package beside its evidence, for an operator who remembers it as known bad."""
+        made = (await self.comparison()).signature
+        await write_signature(self.env, self.submission.id, signature_as_value(made))
 
     def _lfs(self, snapshot: Snapshot) -> LfsSource:
         # At the last attempt a pointer is what its host gives.
@@ -132,7 +151,7 @@ class Run:
 
     def forget_package(self) -> None:
         """Fetch again at the next use."""
-        self._package = None
+        self._package = self._comparison = None
 
     def _new_folder(self, name: str) -> Path:
         self._folders += 1

@@ -18,6 +18,7 @@ from vskill.kv.outcomes import Status
 from vskill.kv.threads import readers
 
 STRUCTURE: Final = "structure"
+_SIGNATURE: Final = "signature"
 _KEYS_AT_ONCE: Final = 500
 
 
@@ -52,6 +53,17 @@ async def write_evidence(env: WorkerEnv, submission_id: str, content_hash: str, 
     """Store the ``result`` of one engine for the content ``content_hash``, in place of an earlier one."""
     value = {"contentHash": content_hash, "result": result.as_json()}
     await KVNamespace(KVEntry, env).put(_key(submission_id, result.engine), value)
+
+
+async def write_signature(env: WorkerEnv, submission_id: str, value: Mapping[str, Any]) -> None:
+    """Store the signature of what was checked, as long as the submission and beside its evidence."""
+    await KVNamespace(KVEntry, env).put(_key(submission_id, _SIGNATURE), dict(value))
+
+
+def read_signature_sync(env: WorkerEnv, submission_id: str) -> Any:
+    """Return the stored signature of what was checked, ``None`` where there is none."""
+    outcome = KVNamespace(KVEntry, env).get_sync(_key(submission_id, _SIGNATURE))
+    return outcome.value if outcome.found else None
 
 
 async def all_evidence(env: WorkerEnv, submission_id: str) -> list[Evidence]:

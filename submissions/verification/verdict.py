@@ -109,8 +109,8 @@ def _weigh(
     if known_bad:
         return (
             Verdict.REFUSED,
-            "Refused: this exact content is known to be malicious.",
-            ["The content hash is in the list of known bad content."],
+            "Refused: this content is known to be malicious.",
+            ["It is in the list of known bad content, by its hash or by its text without names and whitespace."],
         )
     stopping = [finding for finding in strongest_first(structure_findings) if finding.kind is FindingKind.FORMAT]
     if stopping:

@@ -1,0 +1,86 @@
+"""Known bad content in the admin: the newest first, and forgotten with a reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.contrib import admin
+from django.http import HttpRequest
+
+from marketplace.known_bad.entries import forget
+from marketplace.models import KnownBad
+from vskill.entry_admin import BoundedPaginator
+from vskill.environments import WorkerEnv
+from vskill.operations_admin import OperationsAdmin
+from vskill.worker_context import require_worker_env
+
+
+@dataclass(frozen=True)
+class EntryOperation:
+    """An operation on an entry, as in ``operations_admin``; ``run`` takes the entry, ``actor`` and ``reason``.
+
+    ``label`` is the text of its button, and ``consequence`` is shown before it is confirmed.
+    """
+
+    name: str
+    label: str
+    consequence: str
+    run: Callable[..., object]
+
+
+def _forget(env: WorkerEnv, entry: KnownBad, *, actor: str, reason: str) -> None:
+    forget(env, entry.pk, actor=actor, reason=reason)
+
+
+OPERATIONS: Final = {
+    "forget": EntryOperation(
+        "forget",
+        "Forget",
+        "It is refused and held no more, and the flags that came of it are taken off. What was refused can be "
+        "submitted again.",
+        _forget,
+    )
+}
+
+
+@admin.register(KnownBad)
+class KnownBadAdmin(OperationsAdmin):
+    """The entries of known bad content."""
+
+    list_display = ("created_at", "name", "compared", "reason", "source", "actor")
+    list_display_links = ("name",)
+    search_fields = ("content_hash",)
+    search_help_text = "The beginning of a content hash"
+    ordering = ("-id",)
+    paginator = BoundedPaginator
+    actions = ("forget",)
+    fields = (
+        *("created_at", "name", "compared", "reason", "source", "found_on", "actor"),
+        *("content_hash", "normal_digest"),
+    )
+    readonly_fields = fields
+    operations = OPERATIONS
+    operate_template = "admin/marketplace/operate_known_bad.html"
+
+    def name_of(self, target: KnownBad) -> str:
+        """Return the name of an entry."""
+        return target.name
+
+    def run_on(self, operation: EntryOperation, target: KnownBad, *, actor: str, reason: str) -> None:
+        """Run an operation on one entry; ``actor`` and ``reason`` go into the history."""
+        operation.run(require_worker_env(), target, actor=actor, reason=reason)
+
+    def may_run(self, request: HttpRequest, operation: Any) -> bool:
+        """Return whether this operator may forget entries."""
+        user: Any = request.user
+        return bool(user.has_perm("marketplace.delete_knownbad"))
+
+    @admin.display(description="compared")
+    def compared(self, row: KnownBad) -> str:
+        """Return what is recognised by an entry."""
+        texts = ["the same files"] if row.content_hash else []
+        texts += ["the same text"] if row.normal_digest else []
+        texts += ["similar text"] if row.sketch else []
+        return ", ".join(texts)
