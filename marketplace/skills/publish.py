@@ -70,8 +70,8 @@ def _publish(env: WorkerEnv, prepared: PreparedPublication) -> PublishedVersion:
         return PublishedVersion(again.skill.slug, again.version, created=False)
     if (block := is_blocked(env, publication.repo_url, publication.content_hash)) is not None:
         raise PublicationBlocked(f"{publication.repo_url} is not published: {block}. Nothing was kept.")
-    if (known := find_equal(env, publication.content_hash, prepared.signature.normal_digest)) is not None:
-        raise PublicationBlocked(f"its content is known to be bad ({known.name}): {known.reason}. Nothing was kept.")
+    if (bad := find_equal(env, publication.content_hash, prepared.signature.normal_digest)) is not None:
+        raise PublicationBlocked(f"its content is known to be bad ({bad.name}): {bad.reason}. Nothing was kept.")
     if row is None and (copied := _published_copy(env, prepared)) is not None:
         return copied
     known = (
