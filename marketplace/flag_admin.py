@@ -95,7 +95,7 @@ class FlagAdmin(OperationsAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """Return the flags with their skills, and without the texts of their versions."""
         rows = super().get_queryset(request).select_related("skill", "version")
-        return rows.defer("version__skill_md", "version__findings", "version__manifest")
+        return rows.defer("version__skill_md", "version__findings", "version__manifest", "version__contract")
 
     def name_of(self, target: SkillFlag) -> str:
         """Return the slug and version of a flag."""

@@ -135,4 +135,4 @@ def _joined(flags: Iterable[SkillFlag]) -> str:
 
 
 def _light(versions: QuerySet[SkillVersion]) -> QuerySet[SkillVersion]:
-    return versions.defer("skill_md", "findings", "manifest")
+    return versions.defer("skill_md", "findings", "manifest", "contract")

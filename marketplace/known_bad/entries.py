@@ -145,7 +145,7 @@ def forget(env: WorkerEnv, entry_id: int, *, actor: str, reason: str) -> bool:
     deleted = in_transaction(env, delete)
     kinds = Q(kind=FlagKind.KNOWN_BAD) | Q(kind=FlagKind.SIMILAR)
     flags = SkillFlag.objects.using(env.database).filter(kinds, namespace=env.name).select_related("skill", "version")
-    for one in flags.defer("version__skill_md", "version__findings", "version__manifest"):
+    for one in flags.defer("version__skill_md", "version__findings", "version__manifest", "version__contract"):
         if one.details.get("entry") == entry_id:
             kind, number = FlagKind(one.kind), one.version.version
             clear(env, one.skill.slug, kind, version=number, actor=actor, reason=reason)

@@ -85,4 +85,4 @@ def files_of(env: WorkerEnv, version: SkillVersion) -> Iterator[tuple[str, bytes
 
 def _light(env: WorkerEnv) -> QuerySet[SkillVersion]:
     versions = SkillVersion.objects.using(env.database).filter(namespace=env.name)
-    return versions.select_related("skill").defer("skill_md", "findings", "manifest")
+    return versions.select_related("skill").defer("skill_md", "findings", "manifest", "contract")

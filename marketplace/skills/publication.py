@@ -47,10 +47,10 @@ class Publication:
     which the skill was published before: it keeps its slug, versions and downloads; ``None`` for any other skill.
     ``planned_slug`` is the slug that the submitter was told, empty where none was.
 
-    ``verdict`` and ``verdict_summary``, ``findings``, ``engines`` (``name``, ``version``, ``status``), ``capabilities``,
-    ``contract`` and ``scan_key`` are copied into the version as they are. ``contract`` is what the skill declares beside
-    what it does and refers to, ``None`` where no engine has said it. The ``signature`` is computed where it is not
-    given. ``actor`` is who publishes, for the history.
+    ``verdict`` and ``verdict_summary``, ``findings``, ``engines`` (``name``, ``version``, ``status``),
+    ``capabilities``, ``contract`` and ``scan_key`` are copied into the version as they are. ``contract`` is what the
+    skill declares beside what it does and refers to, ``None`` where no engine has said it. The ``signature`` is
+    computed where it is not given. ``actor`` is who publishes, for the history.
     """
 
     submission_id: str
