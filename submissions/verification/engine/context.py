@@ -32,6 +32,11 @@ _SHOWN: Final = re.compile(
     r"|insecure|unsafe|vulnerable|❌)|❌",
     re.IGNORECASE,
 )
+_SOUGHT: Final = re.compile(
+    r"\b(?:look(?:ing)? for|recogni[sz]e|signs? of|evidence of|indicators?|traces of|hunt(?:ing)? for"
+    r"|detect)\b[^.\n]{0,120}$",
+    re.IGNORECASE,
+)
 _PLACEHOLDER: Final = re.compile(
     r"\b(?:attacker|LHOST|ATTACKER_IP|YOUR_IP|target|10\.\d+\.\d+\.\d+|192\.168\.|example\.(?:com|org)"
     r"|evil\.com|attacker\.com|ATTACKER)\b|<[\w -]{2,20}>|\$\{?(?:LHOST|IP|HOST)"
@@ -71,6 +76,8 @@ def is_lesson(sign: Sign, promise: Promise) -> bool:
     heading = part.heading.rpartition(" / ")[2] if " / " in part.heading else ""
     around = f"{heading} {part.lead}"
     if part.kind is Kind.CODE:
+        if part.inline and _SOUGHT.search(part.lead) is not None:
+            return True
         if _SHOWN.search(part.text[:2000]) and sign.part.file:
             return True
         if _LESSON.search(around) is not None:

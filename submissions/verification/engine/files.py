@@ -12,6 +12,7 @@ from typing import Final
 from submissions.verification.engine.manifests import read_manifest, read_object
 from submissions.verification.engine.markdown import read_markdown
 from submissions.verification.engine.normal import normal_text
+from submissions.verification.engine.packages import is_package_file
 from submissions.verification.engine.parts import Kind, Part
 from submissions.verification.engine.vocabulary import SCRIPT_LANGUAGES
 
@@ -105,6 +106,8 @@ def _read_file(text: str, name: str, skill: SkillParts) -> None:
     if suffix in _TABLES:
         skill.parts.append(Part(Kind.DATA, text[:100_000], name))
         return
+    if is_package_file(name):
+        skill.parts.append(Part(Kind.DATA, text, name))
     if language == "markdown" or (suffix in _TEXTS and language == ""):
         for part in read_markdown(text, name):
             skill.parts.append(part)

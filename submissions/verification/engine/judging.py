@@ -107,6 +107,10 @@ def _weigh(sign: Sign, promise: Promise) -> str:
         severity = _of_download(sign.detail, promise)
     elif sign.name == "file-sent":
         severity = _of_upload(sign.detail, promise)
+    elif sign.name == "encoded-sent":
+        severity = "low" if all(is_local(host) for host, _path in urls_in(sign.detail)) else severity
+    elif sign.name == "data-sent-unasked":
+        severity = _of_message(sign.detail, promise)
     elif sign.name == "token-sent" and any(
         brand(host) and brand(host) in promise.words for host, _path in urls_in(sign.detail)
     ):
@@ -145,6 +149,13 @@ def _of_upload(address: str, promise: Promise) -> str:
     if not hosts or all(_is_promised(host, promise) for host, _path in hosts):
         return "low"
     return RULES["file-sent"].severity
+
+
+def _of_message(address: str, promise: Promise) -> str:
+    """Return how grave it is to have the user's work sent to an address: what the skill promises is a note."""
+    if any(_is_promised(host, promise) or is_local(host) for host, _path in urls_in(address)):
+        return "low"
+    return RULES["data-sent-unasked"].severity
 
 
 def _is_promised(host: str, promise: Promise) -> bool:

@@ -20,6 +20,7 @@ _HANDLER: Final = re.compile(r"\son\w{3,20}\s*=\s*(\"[^\"]{1,4000}\"|'[^']{1,400
 _COMMENT: Final = re.compile(r"<!--(.*?)(?:-->|\Z)", re.DOTALL)
 _RUN: Final = re.compile(r"^(\s*)(?:-\s+)?(run|script|command|cmd|entrypoint|before_script|args)\s*:\s*(.*)$")
 _DOCKER_RUN: Final = re.compile(r"^\s*(?:RUN|CMD|ENTRYPOINT)\s+(.*)$", re.IGNORECASE)
+_DENIED: Final = re.compile(r"den(?:y|ied)|block|forbid|reject|disallow|banned|dangerous", re.IGNORECASE)
 _FIRST_WORD: Final = re.compile(r'"((?:[^"\\]|\\.){2,4000})"')
 
 
@@ -106,7 +107,7 @@ def _commands(value: object) -> Iterator[tuple[tuple[str, ...], str]]:
     while waiting and seen < _MAX_STRINGS:
         trail, one = waiting.pop()
         seen += 1
-        if len(trail) > _MAX_DEPTH:
+        if len(trail) > _MAX_DEPTH or (trail and _DENIED.search(trail[-1])):
             continue
         if isinstance(one, Mapping):
             command = one.get("command")

@@ -32,6 +32,17 @@ _SHELL_PROSE: Final = re.compile(
     r"|iwr|irm)\s+[-\w./:'\"$@].*)$"
 )
 
+# A download that is piped into a shell, within a sentence: nothing else is written so.
+_PIPED: Final = re.compile(
+    r"\b((?:curl|wget)\s[^\n|`]{4,300}\|\s{0,3}(?:sudo\s+(?:-\w+\s+)*)?(?:ba|z|da|k)?sh\b(?:\s+-\w+)*)", re.IGNORECASE
+)
+_UNSEEN: Final = re.compile(
+    r"<(\w{1,10})\b[^>]{0,200}(?:display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*[01](?:px|pt|em)?\b"
+    r"|opacity\s*:\s*0(?![.\d])"
+    r"|color\s*:\s*(?:white|#f{3}(?:f{3})?|transparent)\b|\shidden\b)[^>]{0,200}>(.{1,4000}?)</\1\s*>",
+    re.IGNORECASE | re.DOTALL,
+)
+
 
 def read_markdown(text: str, file: str) -> Iterator[Part]:
     """Yield the parts of a document; a very long one is taken in pieces, whose fences end with them."""
@@ -81,8 +92,8 @@ def _read_chunk(text: str, file: str, first: int) -> Iterator[Part]:
             mark = "| " if index and tokens[index - 1].type in {"td_open", "th_open"} else mark
             mark = "> " if token.level > 1 and _in_quote(tokens, index) else mark
             prose.append((first + start, mark + token.content))
-            place.lead = token.content[-300:]
-            yield from _inline_code(token.content, file, first + start, place)
+            before, place.lead = place.lead, token.content[-300:]
+            yield from _inline_code(token.content, file, first + start, place, before)
         elif token.type in {"fence", "code_block"}:
             yield _code_part(token, file, first + start + (token.type == "fence"), place)
         elif token.type == "html_block":
@@ -125,13 +136,20 @@ def _code_part(token: Token, file: str, line: int, place: _Place) -> Part:
     return Part(Kind.CODE, token.content, file, line, language, place.heading or " ", place.lead)
 
 
-def _inline_code(content: str, file: str, line: int, place: _Place) -> Iterator[Part]:
+def _inline_code(content: str, file: str, line: int, place: _Place, before: str) -> Iterator[Part]:
     """Yield commands in inline code, and lines of plain text that are commands."""
     for match in _INLINE.finditer(content):
         if _COMMAND.match(match[2]) or "|" in match[2] or "/dev/tcp" in match[2] or ">>" in match[2]:
             at = line + content.count("\n", 0, match.start())
             around = content[max(0, match.start() - 200) : match.start()]
+            # What opens a block is told about by the one before it.
+            around = around if match.start() > 3 else before
             yield Part(Kind.CODE, match[2], file, at, "shell", place.heading or " ", around, inline=True)
+    if "|" in content:
+        for match in _PIPED.finditer(content):
+            at = line + content.count("\n", 0, match.start())
+            around = content[max(0, match.start() - 200) : match.start()]
+            yield Part(Kind.CODE, match[1], file, at, "shell", place.heading or " ", around, inline=True)
     for offset, one in enumerate(content.split("\n")):
         if len(one) < 2000 and (command := _SHELL_PROSE.match(one)) is not None:
             yield Part(
@@ -140,8 +158,13 @@ def _inline_code(content: str, file: str, line: int, place: _Place) -> Iterator[
 
 
 def _hidden(text: str, file: str, first: int) -> Iterator[Part]:
-    for match in [*_COMMENT.finditer(text), *_REFERENCE.finditer(text)]:
-        if match[1].strip():
-            yield Part(
-                Kind.COMMENT, match[1], file, first + text.count("\n", 0, match.start(1)), heading=" ", hidden=True
-            )
+    unseen = [(match[2], match.start(2)) for match in _UNSEEN.finditer(text)] if "<" in text else []
+    found = [(match[1], match.start(1)) for match in [*_COMMENT.finditer(text), *_REFERENCE.finditer(text)]]
+    for inside, at in [*found, *unseen]:
+        if inside.strip():
+            line = first + text.count("\n", 0, at)
+            yield Part(Kind.COMMENT, inside, file, line, heading=" ", hidden=True)
+            for match in _INLINE.finditer(inside):
+                if _COMMAND.match(match[2]):
+                    at_line = line + inside.count("\n", 0, match.start())
+                    yield Part(Kind.CODE, match[2], file, at_line, "shell", " ", "", inline=True, hidden=True)

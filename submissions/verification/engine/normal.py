@@ -22,7 +22,10 @@ _LOOKALIKES: Final = str.maketrans(
 )
 _MIXED: Final = re.compile(
     "[A-Za-z]{2,40}[\u0370-\u03ff\u0400-\u04ff]{1,3}[A-Za-z]|[A-Za-z][\u0400-\u04ff]{1,2}[A-Za-z]{2}"
+    "|(?<![\u0400-\u04ff\\w])[\u0430\u0441\u0435\u043e\u0440\u0445\u0443\u0455\u0456][A-Za-z]{2,40}(?![\u0400-\u04ff])"
 )
+_WORD: Final = re.compile("[A-Za-z\u0370-\u04ff]{2,80}")
+_LATIN: Final = re.compile("[A-Za-z]")
 _STYLED: Final = re.compile("[\uff01-\uff5e\U0001d400-\U0001d7ff]{3}")
 
 
@@ -56,7 +59,8 @@ def normal_text(text: str) -> tuple[str, dict[str, int]]:
     if "styled" in disguises:
         text = unicodedata.normalize("NFKC", text)
     if "mixed" in disguises:
-        text = text.translate(_LOOKALIKES)
+        # Only in words of two alphabets: a text in Russian or Greek stays one.
+        text = _WORD.sub(lambda word: word[0].translate(_LOOKALIKES) if _LATIN.search(word[0]) else word[0], text)
     return text, disguises
 
 

@@ -196,6 +196,11 @@ PASTE: Final = Phrase(
     r"|shell|powershell|command prompt)",
     re.IGNORECASE,
 )
+TERMINAL: Final = Phrase(
+    ("paste", "terminal shell powershell command_prompt"),
+    r"https?://[^\n]{0,160}\bpaste\b[^.\n]{0,60}\b(?:terminal|shell|powershell|command prompt)",
+    re.IGNORECASE,
+)
 DOWNLOAD_RUN: Final = Phrase(
     (
         "http",
@@ -213,7 +218,7 @@ PASSWORD: Final = Phrase(
         "extract unzip unpack archive zip rar protected lock",
     ),
     r"\b(?:extract|unzip|unpack|archive|zip|rar)\b[^\n]{0,120}\b(?:pass(?:word|code)?"
-    r"|pass)\b\s{0,2}[:=(`'\" ]{1,4}\s{0,2}(?!protect)[`'\"]?[\w!@#-]{3,}"
+    r"|pass)\b\s{0,2}(?:is\b\s?)?[:=(`'\" ]{1,4}\s{0,2}(?!protect)[`'\"]?[\w!@#-]{3,}"
     r"|\bpassword-protected\b[^.\n]{0,60}\b(?:archive|zip|file)"
     r"|\block\b[^.\n]{0,30}\bfile\b[^.\n]{0,30}\bwith password\b",
     re.IGNORECASE,

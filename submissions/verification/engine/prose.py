@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from submissions.verification.engine import phrases, sentences
+from submissions.verification.engine.asks import asked_signs
+from submissions.verification.engine.asks_words import WORK
 from submissions.verification.engine.hosts import URL, is_local, urls_in
 from submissions.verification.engine.parts import Part, Sign
 from submissions.verification.engine.phrase import Phrase
+from submissions.verification.engine.tongues import foreign_signs
 from submissions.verification.engine.values import DOTENV, PERSON, SECRET, is_drop, labels_of_path
 from submissions.verification.engine.vocabulary import AGENT_FILE, CHAT_TOKENS
 
 # Of one section: what is beyond is said to be unread.
 MOST_SENTENCES = 3000
+MOST_LINES = 10**9
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,15 +34,16 @@ class Sentence:
 
 def sentences_of(part: Part) -> Iterator[Sentence]:
     """Yield the sentences of a part; quotations are taken out of ``bare``."""
-    for offset, line in enumerate(part.text.split("\n")):
-        if len(line) < 3:
-            continue
+    for line, starts in sentences.paragraphs(part.text):
         table = line.lstrip().startswith("|")
-        line = CHAT_TOKENS.sub(" (chat token) ", line)
-        for match in sentences.SENTENCE.finditer(line[:6000]):
+        tokens = CHAT_TOKENS.search(line) is not None
+        for match in sentences.SENTENCE.finditer(line):
             text = match[0].strip()
             if len(text) < 4:
                 continue
+            offset = starts[max(0, bisect_right(starts, (match.start(), MOST_LINES)) - 1)][1]
+            if tokens:
+                text = CHAT_TOKENS.sub(" (chat token) ", text)
             bare = URL.sub(" (address) ", sentences.QUOTED.sub(" … ", text))
             yield Sentence(text, offset, table or sentences.TOLD.search(bare) is not None, bare)
 
@@ -47,6 +53,8 @@ def prose_signs(part: Part) -> Iterator[Sign]:
     said = list(sentences_of(part))[:MOST_SENTENCES]
     yield from _alone(part, said)
     yield from _together(part, said)
+    yield from asked_signs(part, said)
+    yield from foreign_signs(part, said)
 
 
 def _at(name: str, part: Part, one: Sentence, detail: str = "") -> Sign:
@@ -72,7 +80,7 @@ def _alone(part: Part, said: list[Sentence]) -> Iterator[Sign]:
             is_local(host) for host, _p in urls_in(text)
         ):
             yield _at("instructions-fetched", part, one, match[0][:200])
-        if phrases.PASTE.search(text) and (is_drop(text) or part.hidden):
+        if phrases.PASTE.search(text) and (is_drop(text) or part.hidden or phrases.TERMINAL.search(text)):
             yield _at("command-pasted", part, one)
         if (match := phrases.DOWNLOAD_RUN.search(text)) is not None:
             yield _at("download-asked", part, one, match[1] or match[2] or match[3] or "")
@@ -128,7 +136,7 @@ def _together(part: Part, said: list[Sentence]) -> Iterator[Sign]:
                     and phrases.HARD_SEND.search(later.text)
                     and (URL.search(later.text) or phrases.DNS.search(later.text))
                 ):
-                    if labels or is_drop(later.text) or phrases.THINGS.search(later.bare):
+                    if labels or is_drop(later.text) or phrases.THINGS.search(later.bare) or WORK.search(later.bare):
                         yield _at("secret-sent-by-agent", part, later)
                     break
         around = said[max(0, index - 4) : index + 5]

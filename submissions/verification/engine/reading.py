@@ -8,12 +8,14 @@ from typing import Final
 from submissions.verification.engine.code_flows import MOST_STATEMENTS, CodeFlows
 from submissions.verification.engine.decoding import decoded_texts, is_telling
 from submissions.verification.engine.files import SkillParts
+from submissions.verification.engine.packages import package_signs
 from submissions.verification.engine.parts import Kind, Part, Sign
 from submissions.verification.engine.prose import MOST_SENTENCES, prose_signs
 from submissions.verification.engine.python_flows import PythonFlows
 from submissions.verification.engine.shell_flows import ShellFlows
 from submissions.verification.engine.shell_outputs import ShellState
 from submissions.verification.engine.values import Functions
+from submissions.verification.engine.whole import whole_signs
 
 # What is decoded is read again this often, and so many parts in all.
 DEEPEST: Final = 4
@@ -57,11 +59,15 @@ class Reading:
     def _read(self, part: Part) -> list[Part]:
         found: list[Part] = []
         if part.kind is Kind.CODE:
+            before = len(self.signs)
             found += self._code(part)
+            self.signs += whole_signs(part, self.signs[before:])
         elif part.kind in {Kind.PROSE, Kind.COMMENT}:
             if part.text.count("\n") + part.text.count(". ") > MOST_SENTENCES:
                 self.unread.append((part.file, f"Only the first {MOST_SENTENCES:,} sentences of a section were read."))
             self.signs += prose_signs(part)
+        elif part.origin == "":
+            self.signs += package_signs(part)
         if part.kind is not Kind.DATA or part.origin == "frontmatter":
             found += self._decoded(part)
         if part.origin == "frontmatter":

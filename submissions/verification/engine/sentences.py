@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Final
+
+_LONGEST: Final = 6000
+_MARK: Final = re.compile(r"\s*(?:[-*+>|#]|\d{1,3}[.)]\s|$)")
 
 SENTENCE: Final = re.compile(r"[^.!?\n|]{3,600}(?:[.!?](?!\s)[^.!?\n|]{0,300}){0,12}")
 LINK: Final = re.compile(r"\]\([^)\s]{1,400}\)")
@@ -21,3 +25,22 @@ TOLD: Final = re.compile(
     r"|treat (?:it|them|this) as data)",
     re.IGNORECASE,
 )
+
+
+def paragraphs(text: str) -> Iterator[tuple[str, list[tuple[int, int]]]]:
+    """Yield each paragraph on one line, with where in it each of its lines begins and the number of that line from 0.
+
+    A sentence does not end where a line is wrapped; items of lists, rows of tables and quotations begin anew.
+    """
+    held, starts = "", list[tuple[int, int]]()
+    for offset, line in enumerate(text.split("\n")):
+        wrapped = held and len(held) < _LONGEST and len(starts) < 40 and len(line) > 2 and not _MARK.match(line)
+        if wrapped and (starts[-1][0] == 0 or len(held) - starts[-1][0] > 20):
+            starts.append((len(held) + 1, offset))
+            held += " " + line.strip()
+            continue
+        if len(held) > 2:
+            yield held[:_LONGEST], starts
+        held, starts = line, [(0, offset)]
+    if len(held) > 2:
+        yield held[:_LONGEST], starts

@@ -120,6 +120,8 @@ class ShellFlows(ShellOutputs):
             self.state.variables[name] = (value, labels)
         if not command.words:
             return Output(inner.labels)
+        if command.words[0].startswith("$") and (named := self._expand(command.words[0]).split()):
+            command.words[:1] = named
         if command.name == "read" or command.words[0] in {"for", "select"}:
             self._bound(command, flowing, inner)
             return Output()

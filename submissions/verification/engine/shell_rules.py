@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from submissions.verification.engine.hosts import is_index, urls_in
+from submissions.verification.engine.packages import installed_signs
 from submissions.verification.engine.shell_command import Command
 from submissions.verification.engine.vocabulary import (
     AGENT_FILE,
@@ -81,6 +82,7 @@ def signs_of(command: Command, text: str) -> Iterator[tuple[str, str]]:
         hosts = urls_in(match[1])
         if hosts and not is_index(hosts[0][0]):
             yield "package-index", hosts[0][0]
+    yield from installed_signs(text)
     if _PASSWORD.search(text) is not None:
         yield ("password-unpacked" if _UNPACK.search(text) else "password-archive"), ""
     if command.name == "crontab" and any(word == "-" or not word.startswith("-") for word in command.program[1:]):

@@ -83,6 +83,7 @@ REVERSE_SHELL: Final = re.compile(
     r"|exec \d<>/dev/tcp/[^\n]{1,60}(?:;|\n)[^\n]{0,20}(?:cat|while|sh|bash)"
     r"|\b(?:nc|ncat|netcat)\b[^\n|;]{0,60}\s-(?:\w{0,6}e|c)\s+['\"]?(?:/bin/|/usr/bin/)?(?:ba|z|da|k)?(?:sh"
     r"|cmd(?:\.exe)?|powershell)\b"
+    r"|\b(?:nc|ncat|netcat)\b[^\n|;]{0,60}\|\s*(?:/bin/)?(?:ba|z|da)?sh\b"
     r"|mkfifo[^\n]{1,80}\b(?:nc|ncat|netcat|openssl s_client)\b|socat\b[^\n]{0,80}exec:|socat\b[^\n]{0,40}EXEC:"
     r"|Net\.Sockets\.TCPClient[^\n]{0,400}(?:iex|Invoke-Expression)|os\.dup2\([^\n]{0,40}fileno"
     r"|fsockopen\([^\n]{0,120}(?:exec|proc_open|shell_exec)"

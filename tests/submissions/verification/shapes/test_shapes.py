@@ -19,8 +19,8 @@ from tests.submissions.verification.shapes import files_of, names
 
 # What is reached today. Raise the first and lower the second, never the other way round. With skilltotal alone 17 and 0
 # were held; the second is the bar.
-HELD_OF_HOSTILE: Final = 17
-HELD_OF_HONEST: Final = 2
+HELD_OF_HOSTILE: Final = 54
+HELD_OF_HONEST: Final = 0
 # Hosts of the honest ones that a scanner should know, of well-known installers, and namespaces, which are no hosts.
 KNOWN_HOSTS: Final = {"sh.rustup.rs", "astral.sh", "www.w3.org", "schemas.openxmlformats.org"}
 

@@ -1,0 +1,100 @@
+"""Read what a text in another language than English asks of an agent: to send, to hide, to obey, to drop its rules."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from submissions.verification.engine.asks import place_of
+from submissions.verification.engine.hosts import URL
+from submissions.verification.engine.parts import Part, Sign
+from submissions.verification.engine.values import labels_of_path
+
+if TYPE_CHECKING:
+    from submissions.verification.engine.prose import Sentence
+
+_NEAR: Final = 3
+_BEFORE: Final = 24
+# Quick tests for a language at all: letters that English lacks, or small words that it lacks.
+_OTHER_LETTERS: Final = re.compile(r"[\u0400-\u04ff\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]")
+_OTHER_WORDS: Final = re.compile(
+    r"\b(?:und|oder|nicht|der|die|das|eine?|les?|des|une|pas|vous|tu|el|los|las|una?|que|para|con|nao|não|uma"
+    r"|os|il|gli"
+    r"|non|che|het|een|niet|nie|jest|ve|bir|ile|em|da|de|la|le|un|et|dans|pour|per|su|del|della)\b",
+    re.IGNORECASE,
+)
+_MARKS: Final = re.compile(r"[\u0300-\u036f]")
+
+
+@dataclass(frozen=True)
+class _Tongue:
+    latin: bool
+    send: re.Pattern[str]
+    hide: re.Pattern[str]
+    obey: re.Pattern[str]
+    drop: re.Pattern[str]
+    negated: re.Pattern[str]
+
+
+@cache
+def _tongues() -> tuple[_Tongue, ...]:
+    table = tomllib.loads(Path(__file__).with_name("tongues.toml").read_text(encoding="utf-8"))
+    return tuple(
+        _Tongue(
+            one["letters"] == "latin",
+            *(re.compile(one[name], re.IGNORECASE) for name in ("send", "hide", "obey", "drop", "not")),
+        )
+        for one in table.values()
+    )
+
+
+def foreign_signs(part: Part, said: Sequence[Sentence]) -> Iterator[Sign]:
+    """Yield what the sentences of a part ask for in a language that the readers of English do not know."""
+    other = _OTHER_LETTERS.search(part.text) is not None
+    if not other and len(_OTHER_WORDS.findall(part.text[:20_000])) < 3:
+        return
+    plain = [_plain(one.text) for one in said]
+    for tongue in _tongues():
+        if tongue.latin or other:
+            yield from _signs(part, said, plain, tongue)
+
+
+def _plain(text: str) -> str:
+    """Return ``text`` in lower case and with its letters without accents."""
+    if text.isascii():
+        return text.lower()
+    return unicodedata.normalize("NFC", _MARKS.sub("", unicodedata.normalize("NFD", text))).lower()
+
+
+def _signs(part: Part, said: Sequence[Sentence], plain: Sequence[str], tongue: _Tongue) -> Iterator[Sign]:
+    for index, one in enumerate(said):
+        text = URL.sub(" (address) ", plain[index])
+        around = range(max(0, index - _NEAR), min(len(said), index + _NEAR + 1))
+        if (found := tongue.drop.search(text)) is not None and not _negated(text, found, tongue):
+            yield _at("rules-overridden", part, one)
+        place = next((place for near in around if (place := place_of(said[near].text))), "")
+        if (found := tongue.obey.search(text)) is not None and place and not _negated(text, found, tongue):
+            yield _at("instructions-fetched", part, one, place)
+        found = tongue.send.search(text)
+        if found is None or _negated(text, found, tongue) or not (place_of(one.text) or place):
+            continue
+        if any(labels_of_path(said[near].text) for near in around):
+            yield _at("secret-sent-by-agent", part, one, place)
+        if any(tongue.hide.search(plain[near]) for near in around):
+            yield _at("hidden-from-user", part, one, "sends")
+        elif place_of(one.text):
+            yield _at("data-sent-unasked", part, one, place)
+
+
+def _negated(text: str, found: re.Match[str], tongue: _Tongue) -> bool:
+    return tongue.negated.search(text, max(0, found.start() - _BEFORE), found.end() + 8) is not None
+
+
+def _at(name: str, part: Part, one: Sentence, detail: str = "") -> Sign:
+    return Sign(name, part, part.line + (0 if part.origin else one.line), one.text[:240], detail)
