@@ -13,7 +13,7 @@ from submissions.evaluation.stored_runs import StoredRuns
 from submissions.scanning.scan import ScannedSkill, scan_skill
 from submissions.source.plain_folder import open_folder
 from submissions.verification.engines.base import Engine, EngineStatus
-from submissions.verification.findings import Finding, FindingKind
+from submissions.verification.findings import Finding, FindingKind, Severity
 from submissions.verification.package_verdict import decide_package
 from submissions.verification.packages import SkillPackage
 from submissions.verification.runner import EngineRun, measure_engine
@@ -29,7 +29,7 @@ class Measured:
 
     ``verdicts`` has one for each engine alone, and one under ``TOGETHER``, which is what the server would say.
     ``cpu_seconds`` are by engine, ``failed`` names the engines that gave no usable answer, and ``holding`` the rules
-    whose findings hold, as ``engine/rule``.
+    whose findings hold, as ``engine/rule``; ``said`` are those of all findings, and ``capability/name``.
     """
 
     sample: Sample
@@ -38,6 +38,7 @@ class Measured:
     cpu_seconds: Mapping[str, float] = field(default_factory=dict)
     failed: tuple[str, ...] = ()
     holding: tuple[str, ...] = ()
+    said: tuple[str, ...] = ()
 
 
 async def measure(
@@ -97,7 +98,14 @@ def _measured(
         cpu_seconds={run.result.engine: run.cpu_seconds for run in scanned.runs},
         failed=tuple(result.engine for result in scanned.results if result.status in failed),
         holding=tuple(sorted({f"{one.engine}/{one.rule_id}" for one in scanned.decision.findings if _holds(one)})),
+        said=tuple(sorted(_said(scanned))),
     )
+
+
+def _said(scanned: ScannedSkill) -> set[str]:
+    rules = {f"{one.engine}/{one.rule_id}" for one in scanned.decision.findings if one.severity is not Severity.INFO}
+    capabilities = {*scanned.capabilities, *(name for one in scanned.results for name in one.capabilities)}
+    return rules | {f"capability/{name}" for name in capabilities}
 
 
 def _holds(finding: Finding) -> bool:

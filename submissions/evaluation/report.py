@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from submissions.evaluation.labels import Label, Sample
@@ -90,14 +90,15 @@ class Tally:
 
 @dataclass(frozen=True)
 class Section:
-    """The samples that are summed up together, under a name."""
+    """The samples that are summed up together, under a name; those that are not ``listed`` are only counted."""
 
     name: str
     measured: tuple[Measured, ...]
+    listed: bool = True
 
     def within(self, by: str, name: str) -> Section:
         """Return the samples of one group, see ``groups``."""
-        return Section(self.name, tuple(one for one in self.measured if GROUPS[by](one.sample) == name))
+        return replace(self, measured=tuple(one for one in self.measured if GROUPS[by](one.sample) == name))
 
     def tally(self, judge: str, label: Label) -> Tally:
         """Return what ``judge``, an engine or ``TOGETHER``, said about the samples of ``label``."""
@@ -132,7 +133,7 @@ def sections(measured: Iterable[Measured], held_out: Collection[str] = ()) -> li
         return [Section("all", measured)]
     apart = tuple(one for one in measured if one.sample.source in held_out)
     rest = tuple(one for one in measured if one.sample.source not in held_out)
-    return [Section("not held out", rest), Section("held out", apart)]
+    return [Section("not held out", rest), Section("held out", apart, listed=False)]
 
 
 def judges(engines: Sequence[str]) -> list[str]:
@@ -169,7 +170,7 @@ def _section(section: Section, names: Sequence[str]) -> dict[str, Any]:
         "samples": {label.value: counts[label] for label in Label},
         "judges": {name: _judge(section, name) for name in names},
     }
-    if section.name != "held out":
+    if section.listed:
         value["rules"] = {
             rule: {label.value: counted[label] for label in Label}
             for rule, counted in rules_that_hold(section.measured).items()

@@ -27,7 +27,7 @@ def report_lines(shown: Sequence[Section], engines: Sequence[str]) -> Iterator[s
         for by in GROUPS:
             rows = [_group(section, last, by, name) for name in section.groups(by)]
             yield from _table((by, "malicious held or refused", "no known pattern", "benign held or refused"), rows)
-        if section.name != "held out":
+        if section.listed:
             yield from _rules(section)
 
 
@@ -93,7 +93,7 @@ def wrong_lines(shown: Sequence[Section], *, missed: bool, alarms: bool) -> Iter
     ``missed`` are malicious ones that would be published, ``alarms`` benign ones that are held or refused.
     """
     for section in shown:
-        if section.name == "held out":
+        if not section.listed:
             continue
         for one in section.measured:
             if (missed and _is_missed(one)) or (alarms and _is_alarm(one)):

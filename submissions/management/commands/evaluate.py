@@ -13,6 +13,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from tqdm import tqdm
 
 from submissions.evaluation.chart import chart
+from submissions.evaluation.held_out import Fold, fold_lines, folds, in_turn
 from submissions.evaluation.labels import Sample, of_sources, read_labels, require_sources
 from submissions.evaluation.measure import Measured, measure
 from submissions.evaluation.report import as_document, sections
@@ -20,6 +21,7 @@ from submissions.evaluation.stored_runs import StoredRuns
 from submissions.evaluation.tables import report_lines, wrong_lines
 from submissions.verification.engines import ENGINES, get_engines
 from submissions.verification.engines.base import Engine
+from submissions.verification.engines.own import OwnEngine
 from submissions.verification.errors import EngineUnavailable
 from vskill.errors import VskillError
 
@@ -57,6 +59,11 @@ class Command(BaseCommand):
             help="sum this source up apart, and list nothing of it",
         )
         parser.add_argument(
+            "--in-turn",
+            action="store_true",
+            help="also hold each source out in turn: our rules judge it where they earned that on the others",
+        )
+        parser.add_argument(
             "--list", choices=["missed", "alarms", "both"], help="list the samples that are judged wrongly"
         )
         parser.add_argument("--json", type=Path, metavar="FILE", help="write the report as JSON")
@@ -82,13 +89,22 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
         shown = sections(measured, options["held_out"])
         names = [engine.name for engine in engines]
+        turns: list[Fold] = []
+        if options["in_turn"]:
+            if OwnEngine.name not in names:
+                raise CommandError(f"--in-turn is about the rules of {OwnEngine.name}, which is not measured.")
+            shown += in_turn(measured, OwnEngine.name)
+            turns = folds(measured, OwnEngine.name)
         for line in report_lines(shown, names):
+            self.stdout.write(line)
+        for line in fold_lines(turns):
             self.stdout.write(line)
         if chosen := options["list"]:
             for line in wrong_lines(shown, missed=chosen != "alarms", alarms=chosen != "missed"):
                 self.stdout.write(line)
         if options["json"]:
             document = as_document(shown, [(one.name, one.version, one.adapter) for one in engines])
+            document["folds"] = {fold.source: sorted(fold.left_out) for fold in turns}
             options["json"].write_text(json.dumps(document, indent=1), encoding="utf-8")
         if options["chart"]:
             options["chart"].write_text(chart(shown, names), encoding="utf-8")
