@@ -123,6 +123,12 @@ def _asked(part: Part, one: Sentence, around: Sequence[Sentence]) -> Iterator[Si
         for other in around
     ):
         yield _at("code-run-unread", part, one)
+    if words.UNCONFIRMED.search(one.bare) and any(
+        words.PAYS.search(other.bare) and not other.told and not sentences.NEGATED.search(other.bare, 0, 60)
+        for other in around
+        if other is not one or words.PAYS.search(one.bare)
+    ):
+        yield _at("user-overruled", part, one)
     match = words.DESTROYS.search(one.text)
     asked = match is not None and not _negated(one.text, match) and not words.CHOICE.search(one.bare)
     if asked and any(phrases.ALWAYS.search(other.bare) for other in around):

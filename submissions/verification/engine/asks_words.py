@@ -21,14 +21,15 @@ NOBODY: Final = re.compile(
 SENT: Final = Phrase(
     (
         (
-            "send sent upload post transmit forward exfiltrat submit push mirror mail cc bcc shar copy copied stream "
-            "relay report record attach deliver sync back_up backup"
+            "send sent upload post transmit forward exfiltrat submit push mirror mail cc bcc shar copy copies copied "
+            "stream relay report record attach deliver sync back_up backup"
         ),
     ),
     r"\b(?:send|sends|sent|sending|upload(?:s|ed|ing)?|posts?|posted|transmit\w*|forward(?:s|ed)?|exfiltrat\w*"
-    r"|submit(?:s|ted)?|push(?:es|ed)?|mirror(?:s|ed)?|e-?mails?|mail|b?cc|share[sd]?|cop(?:y|ies|ied)"
-    r"|stream(?:s|ed)?"
-    r"|relay(?:s|ed)?|report|records?|recorded|attach|deliver(?:s|ed)?|sync(?:s|ed)?|back(?:s|ed)? ?up)\b",
+    r"|submit(?:s|ted)?|push(?:es|ed)?|mirror(?:s|ed)?|share[sd]?|stream(?:s|ed)?|relay(?:s|ed)?|attach|deliver(?:s|ed)?"
+    r"|sync(?:s|ed)?|back(?:s|ed)? ?up)\b"
+    r"|\b(?:e-?mail|mail|b?cc|copy|copies|report|record)s?\b:?\s+(?:it|them|the|an?|this|these|all|everything"
+    r"|every|each|what|\S{1,40}@)",
     re.IGNORECASE,
 )
 """Verbs that take something away, where a place to take it to stands beside them."""
@@ -41,7 +42,7 @@ WORK: Final = Phrase(
             "working_tree "
             "source diff branch database record patient report receipt invoice contract document note transcript log "
             "finding summary configuration setting query output result address_book minutes list guest name "
-            "draft answer transaction order everything text work"
+            "draft answer transaction order everything text row table data subscriber address work"
         ),
     ),
     r"\b(?:conversations?|chat|prompts?|questions?|messages?|e-?mails?|inbox|contacts?|customers?|user(?:'s|s)? \w+"
@@ -50,14 +51,16 @@ WORK: Final = Phrase(
     r"|diffs?|database|records?|patients?|reports?|receipts?|invoices?|contracts?|documents?|notes?"
     r"|transcripts?|logs?"
     r"|findings?|summar(?:y|ies)|configurations?|settings|quer(?:y|ies)|outputs?|results?|address book|minutes"
-    r"|lists?|guests?|drafts?|answers?|transactions?|orders?|everything|texts?|work)\b",
+    r"|lists?|guests?|drafts?|answers?|transactions?|orders?|everything|rows?|tables?|data|subscribers?"
+    r"|addresses|texts?|work)\b",
     re.IGNORECASE,
 )
 CHOICE: Final = re.compile(
     r"\b(?:if (?:the )?users? (?:ask|want|agree|approve|confirm|request|choose|say)\w*|ask (?:the )?users?\b"
     r"|on request|when asked|opt(?:ional(?:ly)?|-in|s? in)|with (?:the )?user(?:'s)? (?:consent|approval|permission)"
     r"|user(?:'s)? (?:chooses|choice|agrees|approves|confirms)|you (?:want|need|can|may|could)|to contribute"
-    r"|(?:bug|issue) (?:report|tracker)|feedback|support|questions\?|contact us|security@|responsibl)",
+    r"|(?:bug|issue) (?:report|tracker)|feedback|support|endpoint:|attach your|questions\?|contact us"
+    r"|security@|responsibl)",
     re.IGNORECASE,
 )
 """Words that leave the choice to a person, or tell people whom to write to."""
@@ -78,19 +81,23 @@ LEFT_OUT: Final = Phrase(
         (
             "finding vulnerab issue credential certificate risk advisor injection secret malware alert "
             "warning error report "
-            "severity backdoor check result rating score security"
+            "severity backdoor check result rating score security passed passing successful clean safe "
+            "resolved fixed failure to_yourself"
         ),
     ),
     r"\b(?:leave|left|leaving)\b[^.\n]{0,60}\b(?:out of|off)\b[^.\n]{0,20}\b(?:the |every |any |all "
     r"|your )?(?:reports?"
     r"|reviews?|summar\w+|findings|results?|list|output)\b"
-    r"|\b(?:omit|exclude|suppress|drop|downplay|overlook|downgrade|lower)\w*\b[^.\n]{0,60}\b(?:findings?"
+    r"|\b(?:omit|exclude|suppress|drop|downplay|overlook|downgrade|lower)\b[^.\n]{0,60}\b(?:findings?"
     r"|vulnerabilit\w+"
     r"|advisor\w+|security (?:issues?|warnings?|alerts?|findings?)|credentials|certificate|backdoors?|severit\w+"
     r"|negative (?:results?|findings?))\b(?! (?:threshold|level|filter))"
     r"|\b(?:write|report|return|say|state|show)\b[^.\n]{0,12}[\"'“`]?no (?:findings?|issues?|vulnerabilit\w+"
     r"|risks?)\b"
     r"[^.\n]{0,40}\b(?:for|whatever|regardless|even|always)\b"
+    r"|\b(?:count|mark|report|treat|list|log)\b[^.\n]{0,30}\bas (?:passed|passing|successful|clean|safe"
+    r"|resolved|fixed)\b"
+    r"|\bkeep\b[^.\n]{0,40}\b(?:failures?|findings?|errors?|issues?|results?|this|it)\b[^.\n]{0,20}\bto yourself\b"
     r"|\b(?:do not|don't|never|not)\b[^.\n]{0,12}\b(?:report|flag|mention|list|raise|include|write"
     r"|test)\b[^.\n]{0,50}"
     r"\b(?:vulnerabilit\w+|hard-?coded (?:credentials|secrets)|sql injections?|security (?:issues?|findings?)"
@@ -103,18 +110,20 @@ DECIDED: Final = Phrase(
         (
             "approve recommend score rate rating rank prefer favor favour highlight conclude claim praise "
             "pass verdict "
-            "citation mention refer"
+            "citation mention refer outcome result decision answer"
         ),
         "always never without regardless whatever only must only every just at_once make_sure",
     ),
-    r"\bapprov\w+\b[^.\n]{0,50}\b(?:without (?:reading|review|check|look|inspect|verif)\w*|regardless|whatever"
+    r"\bapprove\b[^.\n]{0,50}\b(?:without (?:reading|review|check|look|inspect|verif)\w*|regardless|whatever"
     r"|unconditionally)"
     r"|\b(?:without (?:reading|reviewing|checking)|regardless of)\b[^.\n]{0,40}\bapprov\w+"
     r"|\b(?:always|only|must|never|just|make sure to)\b[^.\n]{0,30}\b(?:recommend|prefer|favou?r|promote|praise|rank"
     r"|rate|suggest|highlight)\b[^.\n]{0,90}\b(?:over|even (?:if|when|where)|regardless|instead of other|also where"
-    r"|lower than|higher than|strengths|benefits|first|best|superior|competitors?|products?|services?|brand|vendor)\b"
+    r"|lower than|higher than|strengths|superior|competitors?|brand|vendor)\b"
     r"|\b(?:just|always|simply)\b[^.\n]{0,20}\b(?:return|give|assign|report)\b[^.\n]{0,20}\b(?:an? )?(?:high|perfect"
     r"|full|top|passing|maximum|positive) (?:score|rating|mark|result|verdict)"
+    r"|\b(?:outcome|result|verdict|score|rating|decision|answer)\b[^.\n]{0,20}\b(?:is|must be|stays)\b[^.\n]{0,60}"
+    r"\bregardless\b"
     r"|\balways\b[^.\n]{0,30}\b(?:add|insert|include)\b[^.\n]{0,40}\b(?:claim\w*|citation|endorsement|sponsor\w*"
     r"|affiliate|referral)\b",
     re.IGNORECASE,
@@ -122,8 +131,8 @@ DECIDED: Final = Phrase(
 """Judgements that are decided beforehand."""
 UNFAIR: Final = re.compile(
     r"\b(?:do not|don't|never|not)\b[^.\n]{0,20}\b(?:mention|disclose|reveal|refer|say|tell)\b|\bregardless\b"
-    r"|\bdownplay\b|\bpolicy\b|\bvalue alignment\b|\bcompany\b|\bunconditionally\b|\bwithout (?:reading|review|check)"
-    r"|\bcompetitors?\b|\balso where\b|\beven (?:if|when)\b",
+    r"|\bdownplay\b|\bvalue alignment\b|\bunconditionally\b|\bwithout (?:reading|review|check)"
+    r"|\bto yourself\b|\bnobody\b|\bcompetitors?\b|\balso where\b|\beven (?:if|when)\b",
     re.IGNORECASE,
 )
 TAKEN: Final = Phrase(
@@ -135,30 +144,36 @@ TAKEN: Final = Phrase(
         ),
     ),
     r"\b(?:fetch|download|read|load|retrieve|get|GET|curl|visit|open|check|pull|consult|call|request|browse"
-    r"|lives? at|kept at|look at)\b[^\n]{0,120}(?:https?://|www\.)",
+    r"|lives? at|kept at|look at)\b[^\n]{0,120}(?:https?://|www\.)"
+    r"|https?://[^\n]{1,200}\b(?:load|read|fetch|open|check|consult|get|call) (?:it|them|that|this)\b",
     re.IGNORECASE,
 )
 """A page is read."""
 CARRIED_OUT: Final = Phrase(
-    ("follow execut obey carr adopt apply comply treat precedence override perform do_what act system_prompt do_as",),
+    (
+        (
+            "follow execut obey carr adopt apply comply treat precedence override perform do_what act system_prompt "
+            "do_as wins prevails decides takes comes last"
+        ),
+    ),
     r"\b(?:follow|execute|obey|carry out|adopt|comply with|perform|act on|do)\b[^.\n]{0,40}\b(?:it|them|they say|its"
     r"|steps|instructions?|rules|what (?:it|they|is|the)|there|directives?|commands?|exactly)\b"
     r"|\b(?:take|takes|have|has) (?:precedence|priority)\b|\boverrid(?:e|es|ing) (?:this|these|what|any|the)\b"
     r"|\b(?:as|into) (?:your|the) (?:new )?(?:system prompt|instructions?)\b"
-    r"|\bdo what (?:it|they) sa(?:y|ys)\b",
+    r"|\bdo what (?:it|they) sa(?:y|ys)\b|\b(?:wins|prevails|decides|takes over|comes first|has the last word)\b",
     re.IGNORECASE,
 )
 """What was read is carried out."""
 PRINTS: Final = Phrase(
     (
-        "obey follow execut carry do_what do_exactly act comply treat adopt",
-        "print output return say write contain comment line answer response result text between command",
+        "obey follow execut carry do_what do_exactly act comply treat adopt use set load command instruction",
+        "print output return say write contain comment line answer response result text between command prompt ask",
     ),
-    r"\b(?:obey|follow|execute|carry out|comply with|act on|adopt)\b[^.\n]{0,30}\b(?:what(?:ever)?|everything"
-    r"|anything"
-    r"|each|every|all|any)\b[^.\n]{0,30}\b(?:prints?|outputs?|returns?|says?|writes?|contains?|answers?|asks?)\b"
-    r"|\btreat\b[^.\n]{0,40}\bas an? (?:instruction|order|command)s? (?:from|of|by) (?:the )?(?:user|system|operator"
-    r"|admin\w*)"
+    r"\b(?:obey|follow|execute|carry out|comply with|act on|adopt)\b[^.\n]{0,30}\b(?:what(?:ever)?|everything|anything"
+    r"|(?:each|every|all|any)\b[^.\n]{0,20}\b(?:that|which|it|they))\b[^.\n]{0,20}\b(?:prints?|outputs?|returns?|says?"
+    r"|writes?|contains?|answers?|asks?)\b"
+    r"|\btreat\b[^.\n]{0,40}\bas an? (?:instruction|order|command)s? (?:from|of|by) (?:the )?(?:user|system"
+    r"|operator|admin\w*)"
     r"|\b(?:commands?|instructions?)\b[^.\n]{0,30}\b(?:for you|to you)\b[^.\n]{0,120}\b(?:executed?|followed|obeyed"
     r"|carried out|run)\b"
     r"|\b(?:run|execute|start|call)\b[^.\n]{0,80}\bdo (?:exactly )?what (?:it|they) (?:says?|prints?)\b"
@@ -178,7 +193,7 @@ ASKED_FOR: Final = Phrase(
         ),
         "ask request prompt instruct tell user provide enter paste have verify",
     ),
-    r"\b(?:ask|request|prompt|instruct|tell|have|require|get)\b[^.\n]{0,50}\b(?:seed (?:phrase|words)"
+    r"\b(?:ask|request|prompt|instruct|tell)\b[^.\n]{0,50}\b(?:seed (?:phrase|words)"
     r"|recovery (?:phrase|words|key)|mnemonic|private key|(?:twelve|24|12|twenty-four) words|wallet (?:password|key)"
     r"|2fa codes?|one-time (?:code|password)|otp|bank\w* (?:password|pin|login)|(?:login|account|email) password)\b",
     re.IGNORECASE,
@@ -207,12 +222,11 @@ PLANTED: Final = Phrase(
     re.IGNORECASE,
 )
 ORDERS: Final = re.compile(
-    r"without (?:asking|confirm|telling|prompt)|do not (?:ask|tell|mention)|don't (?:ask|tell)|never (?:ask"
-    r"|mention|tell)"
-    r"|approve every|auto-?approve|skip (?:\w+ )?(?:checks?|confirm|verif|signature|approval)|bypass|silently"
-    r"|(?:priority|precedence) over|highest priority|overrid|ignore|https?://|\|\s*(?:ba|z)?sh\b|disable"
-    r"|before answering"
-    r"|unrestricted|no restrictions|always run|send (?:a )?cop",
+    r"without (?:asking|confirm|telling)|(?:do not|don't|never) (?:ask|tell|mention)\b[^\n]{0,40}\buser|approve every"
+    r"|auto-?approve\b[^\n]{0,30}\b(?:all|every|any|\*)|skip (?:\w+ )?(?:checks?|confirm|verif|signature|approval)"
+    r"|\bbypass(?:Permissions|ing)?\b|silently|(?:priority|precedence) over|highest priority|\|\s*(?:ba|z)?sh\b"
+    r"|unrestricted|no restrictions|send (?:a )?cop|Bash\(\*|\"Bash\"\s*\]"
+    r"|\b(?:send|post|upload|fetch|run|forward|load)\b[^\n]{0,60}https?://|need not come up|(?:has|have) agreed",
     re.IGNORECASE,
 )
 DESTROYS: Final = Phrase(
@@ -244,5 +258,18 @@ HIDDEN_ACT: Final = re.compile(
 STORES: Final = Phrase(
     ("read load access open use parse import cat scan collect",),
     r"\b(?:read|load|access|open|parse|import|cat|scan|collect|extract)\b",
+    re.IGNORECASE,
+)
+PAYS: Final = Phrase(
+    ("book buy purchas pay charg order subscri renew transfer send_money invest trade",),
+    r"\b(?:book|buy|purchase|pay|charge|order|subscribe|renew|transfer (?:the )?(?:money|funds|amount)|invest"
+    r"|trade)\w{0,2}\b",
+    re.IGNORECASE,
+)
+UNCONFIRMED: Final = Phrase(
+    ("confirm approv ask consent",),
+    r"\b(?:do not|don't|never|without|no need to|not)\b[^.\n]{0,30}\b(?:wait(?:ing)? for|ask(?:ing)?|requir\w+"
+    r"|prompt\w*"
+    r"|request\w*)?\b[^.\n]{0,20}\b(?:confirm\w*|approv\w*|consent|asking|permission)\b",
     re.IGNORECASE,
 )

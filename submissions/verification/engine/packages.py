@@ -23,6 +23,7 @@ _SETTING: Final = re.compile(
     re.IGNORECASE,
 )
 _FETCHED: Final = re.compile(r"(?:git\+)?(?:https?|ssh|git)://[^\s'\"#@]+")
+_GEMS: Final = re.compile(r"^\s*source\s*\(?\s*['\"](https?://[^'\"]+)")
 _REQUIREMENT: Final = re.compile(r"^\s*([A-Za-z][\w.-]{1,80})\s*(?:\[[^\]]*\])?\s*(?:[=<>!~;]|$)")
 _SETTINGS: Final = frozenset(
     {".npmrc", "pip.conf", "pip.ini", ".yarnrc", ".yarnrc.yml", "bunfig.toml", ".pypirc", "uv.toml"}
@@ -43,14 +44,20 @@ def _popular() -> dict[str, frozenset[str]]:
 def is_package_file(file: str) -> bool:
     """Return whether a file that is no manifest of its own kind lists packages, or sets where they come from."""
     name = PurePosixPath(file).name.lower()
-    return name in _SETTINGS or (name.startswith(("requirements", "constraints")) and name.endswith((".txt", ".in")))
+    return name in {*_SETTINGS, "gemfile"} or (
+        name.startswith(("requirements", "constraints")) and name.endswith((".txt", ".in"))
+    )
 
 
 def package_signs(part: Part) -> Iterator[Sign]:
     """Yield what a file of dependencies, or of settings of a package manager, is a sign of."""
     name = PurePosixPath(part.file).name.lower()
     lines = part.text[:200_000].split("\n")[:_MOST]
-    if is_package_file(part.file):
+    if name == "gemfile":
+        for offset, line in enumerate(lines):
+            if (match := _GEMS.match(line)) is not None:
+                yield from _of_index(part, match[1], offset)
+    elif is_package_file(part.file):
         for offset, line in enumerate(lines):
             yield from _of_line(part, line, offset, name.startswith(("requirements", "constraints")))
     elif name == "package.json":

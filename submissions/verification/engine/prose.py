@@ -20,6 +20,7 @@ from submissions.verification.engine.vocabulary import AGENT_FILE, CHAT_TOKENS
 # Of one section: what is beyond is said to be unread.
 MOST_SENTENCES = 3000
 MOST_LINES = 10**9
+_CURL_DATA = re.compile(r"\bcurl\b[^\n`]{0,200}\s(?:-d|-F|-T|--data\S*|--form|--upload-file)\s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +123,13 @@ def _together(part: Part, said: list[Sentence]) -> Iterator[Sign]:
     """Look for steps that belong together: within nine sentences of a section, in order."""
     for index, one in enumerate(said):
         near = said[index + 1 : index + 9]
+        # It is often said with a word about scanners, which are not to see what is in an archive.
+        if phrases.PASSWORD.search(one.text):
+            window = " ".join(other.text for other in said[max(0, index - 4) : index + 5])
+            if phrases.REMOVE.search(window):
+                yield _at("files-locked", part, one)
+            elif URL.search(window) and re.search(r"\b(?:download|extract|run|install)\b", window, re.IGNORECASE):
+                yield _at("password-download", part, one)
         if one.told:
             continue
         labels = labels_of_path(one.text)
@@ -133,7 +141,7 @@ def _together(part: Part, said: list[Sentence]) -> Iterator[Sign]:
             for later in near:
                 if (
                     not later.told
-                    and phrases.HARD_SEND.search(later.text)
+                    and (phrases.HARD_SEND.search(later.text) or _CURL_DATA.search(later.text))
                     and (URL.search(later.text) or phrases.DNS.search(later.text))
                 ):
                     if labels or is_drop(later.text) or phrases.THINGS.search(later.bare) or WORK.search(later.bare):
@@ -165,22 +173,17 @@ def _together(part: Part, said: list[Sentence]) -> Iterator[Sign]:
         if (
             phrases.AGAINST.search(one.bare)
             and phrases.ACT.search(one.bare)
-            and not _negated(one.bare, phrases.AGAINST)
+            and not _negated(one.bare, phrases.AGAINST, 90)
         ):
             again = [other for other in around if other is not one and phrases.AGAINST.search(other.bare)]
             if again:
                 yield _at("user-overruled", part, one)
-        if phrases.PASSWORD.search(one.text):
-            window = " ".join(other.text for other in around)
-            if phrases.REMOVE.search(window):
-                yield _at("files-locked", part, one)
-            elif URL.search(window) and re.search(r"\b(?:download|extract|run|install)\b", window, re.IGNORECASE):
-                yield _at("password-download", part, one)
 
 
-def _negated(text: str, pattern: re.Pattern[str] | Phrase) -> bool:
+def _negated(text: str, pattern: re.Pattern[str] | Phrase, before: int = 40) -> bool:
     """Return whether what a pattern finds is forbidden: a word of negation stands shortly before it."""
     match = pattern.search(text)
     return (
-        match is not None and sentences.NEGATED.search(text, max(0, match.start() - 40), match.start() + 1) is not None
+        match is not None
+        and sentences.NEGATED.search(text, max(0, match.start() - before), match.start() + 1) is not None
     )

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from submissions.verification.engine.prose import Sentence
 
 _NEAR: Final = 3
-_BEFORE: Final = 24
+_BEFORE: Final = 40
 # Quick tests for a language at all: letters that English lacks, or small words that it lacks.
 _OTHER_LETTERS: Final = re.compile(r"[\u0400-\u04ff\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]")
 _OTHER_WORDS: Final = re.compile(
     r"\b(?:und|oder|nicht|der|die|das|eine?|les?|des|une|pas|vous|tu|el|los|las|una?|que|para|con|nao|não|uma"
     r"|os|il|gli"
-    r"|non|che|het|een|niet|nie|jest|ve|bir|ile|em|da|de|la|le|un|et|dans|pour|per|su|del|della)\b",
+    r"|non|che|het|een|niet|nie|jest|ve|bir|ile|em|di|al|dei|questo|prima|lo|da|de|la|le|un|et|dans|pour|per|su|del|della)\b",
     re.IGNORECASE,
 )
 _MARKS: Final = re.compile(r"[\u0300-\u036f]")
@@ -57,7 +57,7 @@ def _tongues() -> tuple[_Tongue, ...]:
 def foreign_signs(part: Part, said: Sequence[Sentence]) -> Iterator[Sign]:
     """Yield what the sentences of a part ask for in a language that the readers of English do not know."""
     other = _OTHER_LETTERS.search(part.text) is not None
-    if not other and len(_OTHER_WORDS.findall(part.text[:20_000])) < 3:
+    if not other and len(_OTHER_WORDS.findall(part.text[:20_000])) < 2:
         return
     plain = [_plain(one.text) for one in said]
     for tongue in _tongues():

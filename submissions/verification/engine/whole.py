@@ -22,12 +22,12 @@ _SHELL: Final = re.compile(
     r"|\bspawn\(\s*['\"`](?:ba|z)?sh|shell_exec\(|proc_open\("
 )
 _WIRED: Final = re.compile(
-    r"dup2\(|std(?:in|out|err)\s*=\s*\w+(?:\.fileno\(\))?|\.pipe\(|\bonmessage\b|\.on\(\s*['\"](?:data|message)"
+    r"dup2\(|std(?:in|out|err)\s*=\s*(?:s|sock|socket|conn|client|fd|\w+\.fileno\(\))(?!\w)|\.pipe\(|\bonmessage\b|\.on\(\s*['\"](?:data|message)"
     r"|IO\.popen\(\s*\w+\s*[,)]|\.recv\(|\.gets\b|fgets\(\s*\$|reopen\(|open\(STD(?:IN|OUT)|Stdin\s*=|\.Stdin\b"
     r"|from_raw_fd"
 )
 _SOCKET_IN: Final = re.compile(
-    r"std(?:in|out|err)\s*=\s*\w{1,30}\b|dup2\([^\n)]{0,40}(?:fileno|fd)|\bs(?:ock(?:et)?)?\.recv\(|(?:client"
+    r"std(?:in|out|err)\s*=\s*(?:s|sock|socket|conn|client|fd|\w+\.fileno\(\))(?!\w)|dup2\([^\n)]{0,40}(?:fileno|fd)|\bs(?:ock(?:et)?)?\.recv\(|(?:client"
     r"|socket|sock|ws|s|conn)\.pipe\("
     r"|\.pipe\(\s*(?:client|socket|sock|ws|s|conn)\b|onmessage|\.on\(\s*['\"]message|\.gets\b|fgets\(\s*\$"
     r"|open\(STDIN"
@@ -42,6 +42,11 @@ _DELETES: Final = re.compile(
 _ENCODED: Final = re.compile(
     r"\b(?:base64|xxd|openssl enc)\b[^\n|;]{0,60}\|\s{0,3}(?:tr\b[^\n"
     r"|]{0,30}\|\s{0,3})?curl\b[^\n]{0,160}?(https?://[^\s'\"]{3,200})"
+)
+_TURNED: Final = re.compile(
+    r"\|\s{0,3}(?:rev|tr\s+\S{3,60}\s+\S{3,60}|xxd\s+-r\S{0,3}(?:\s+-p)?|base32\s+-d|uudecode\S{0,20}"
+    r"|openssl enc -d[^|\n]{0,80})"
+    r"\s{0,3}\|\s{0,3}(?:sudo\s+)?(?:ba|z|da)?sh\b"
 )
 _NO_SERVER: Final = re.compile(
     r"^\s*(?:/\S{1,40}/)?(?:curl|wget|nc|ncat|nslookup|dig|rm|echo|printf|cat|find|chmod|base64|env|crontab|ssh"
@@ -68,6 +73,8 @@ def whole_signs(part: Part, signs: Sequence[Sign]) -> Iterator[Sign]:
         yield sign("reverse-shell", part, text.count("\n", 0, shell.start()), "a shell at a socket")
     if (match := _ENCODED.search(text)) is not None:
         yield sign("encoded-sent", part, text.count("\n", 0, match.start()), match[1] or match[0])
+    if (match := _TURNED.search(text)) is not None:
+        yield sign("decoded-code-run", part, text.count("\n", 0, match.start()))
     if part.starts_itself and "mcpServers" in part.origin and _NO_SERVER.search(text):
         yield sign("tool-server-odd", part, 0)
     names = {one.name for one in signs}

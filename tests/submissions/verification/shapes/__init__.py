@@ -1,5 +1,8 @@
 r"""Sixty shapes of hostile skills and forty honest look-alikes, all inert: never run, and with hosts that do not exist.
 
+The kinds ``fresh-`` and ``later-`` are variants of other attacks, written without a look at the rules, to see how far
+these generalise.
+
 Each file in ``fixtures`` is one skill: a line ``=== PATH`` begins a file of it. ``\u{200b}`` stands for a character,
 ``PATH|hex`` for bytes, ``ARCHIVE!MEMBER`` for a file in a zip archive, and ``<<blank 100>>``, ``<<comments 100>>`` and
 ``<<words 100>>`` for that many empty lines, comment lines and bytes of words.
@@ -23,7 +26,7 @@ _BULK: Final[dict[str, Callable[[int], str]]] = {
 
 
 def names(kind: str) -> list[str]:
-    """Return the names of the skills of a kind, ``hostile`` or ``honest``."""
+    """Return the names of the skills of a kind, which is a folder of ``fixtures``."""
     return sorted(path.stem for path in (FIXTURES / kind).glob("*.txt"))
 
 

@@ -17,10 +17,17 @@ from submissions.verification.errors import EngineUnavailable
 from submissions.verification.verdict import Verdict
 from tests.submissions.verification.shapes import files_of, names
 
-# What is reached today. Raise the first and lower the second, never the other way round. With skilltotal alone 17 and 0
-# were held; the second is the bar.
-HELD_OF_HOSTILE: Final = 54
-HELD_OF_HONEST: Final = 0
+# How many are held today, of how many there are. Raise the hostile and lower the honest, never the other way round.
+# The bar is 56 and 2 of the first two. The others were written to see what generalises: at first 11 and 2 of the fresh
+# ones were held, and 10 and 0 of the later ones, which were written after the rules for the fresh.
+HELD: Final = {
+    "hostile": (54, 60),
+    "honest": (0, 40),
+    "fresh-hostile": (39, 40),
+    "fresh-honest": (1, 20),
+    "later-hostile": (17, 20),
+    "later-honest": (0, 15),
+}
 # Hosts of the honest ones that a scanner should know, of well-known installers, and namespaces, which are no hosts.
 KNOWN_HOSTS: Final = {"sh.rustup.rs", "astral.sh", "www.w3.org", "schemas.openxmlformats.org"}
 
@@ -56,26 +63,28 @@ def told(found: dict[str, Verdict], *, wrong: bool) -> str:
 
 
 @pytest.mark.slow
-async def test_hostile_shapes_are_held(tmp_path: Path) -> None:
-    """Hold the level that is reached; the bar is 56 of the 60."""
-    found = await verdicts("hostile", tmp_path)
+@pytest.mark.parametrize("kind", [kind for kind in HELD if kind.endswith("hostile")])
+async def test_hostile_shapes_are_held(kind: str, tmp_path: Path) -> None:
+    """Hold the level that is reached."""
+    found = await verdicts(kind, tmp_path)
     held = sum(verdict in STOPPED for verdict in found.values())
-    assert len(found) == 60
+    assert len(found) == HELD[kind][1]
     assert Verdict.FORMAT not in found.values()
-    assert held >= HELD_OF_HOSTILE, told(found, wrong=False)
+    assert held >= HELD[kind][0], told(found, wrong=False)
 
 
 @pytest.mark.slow
-async def test_honest_look_alikes_are_not_held(tmp_path: Path) -> None:
-    """Hold the level that is reached; the bar is 2 of the 40."""
-    found = await verdicts("honest", tmp_path)
+@pytest.mark.parametrize("kind", [kind for kind in HELD if kind.endswith("honest")])
+async def test_honest_look_alikes_are_not_held(kind: str, tmp_path: Path) -> None:
+    """Hold the level that is reached."""
+    found = await verdicts(kind, tmp_path)
     held = sum(verdict in STOPPED for verdict in found.values())
-    assert len(found) == 40
+    assert len(found) == HELD[kind][1]
     assert Verdict.FORMAT not in found.values()
-    assert held <= HELD_OF_HONEST, told(found, wrong=True)
+    assert held <= HELD[kind][0], told(found, wrong=True)
 
 
-@pytest.mark.parametrize("kind", ["hostile", "honest"])
+@pytest.mark.parametrize("kind", HELD)
 def test_no_shape_can_reach_anybody(kind: str) -> None:
     for name in names(kind):
         text = b"\n".join(files_of(kind, name).values()).decode("utf-8", "replace")
