@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from submissions.verification.engine import asks_words as words
 from submissions.verification.engine import phrases, sentences
 from submissions.verification.engine.hosts import URL, is_local, urls_in
 from submissions.verification.engine.parts import Part, Sign
+from submissions.verification.engine.sentences import Sentence
 from submissions.verification.engine.values import is_drop, labels_of_path
 from submissions.verification.engine.vocabulary import AGENT_FILE, SECRET_FILE
-
-if TYPE_CHECKING:
-    from submissions.verification.engine.prose import Sentence
 
 _NEAR: Final = 3
 _PINNED: Final = re.compile(r"sha-?(?:256|512)|checksum|\b[0-9a-f]{40,64}\b", re.IGNORECASE)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from submissions.verification.engine import phrases, sentences
 from submissions.verification.engine.asks import asked_signs
@@ -13,6 +12,7 @@ from submissions.verification.engine.asks_words import WORK
 from submissions.verification.engine.hosts import URL, is_local, urls_in
 from submissions.verification.engine.parts import Part, Sign
 from submissions.verification.engine.phrase import Phrase
+from submissions.verification.engine.sentences import Sentence
 from submissions.verification.engine.tongues import foreign_signs
 from submissions.verification.engine.values import DOTENV, PERSON, SECRET, is_drop, labels_of_path
 from submissions.verification.engine.vocabulary import AGENT_FILE, CHAT_TOKENS
@@ -21,16 +21,6 @@ from submissions.verification.engine.vocabulary import AGENT_FILE, CHAT_TOKENS
 MOST_SENTENCES = 3000
 MOST_LINES = 10**9
 _CURL_DATA = re.compile(r"\bcurl\b[^\n`]{0,200}\s(?:-d|-F|-T|--data\S*|--form|--upload-file)\s")
-
-
-@dataclass(frozen=True, slots=True)
-class Sentence:
-    """A sentence with its line in the part (from 0), and whether it is told about rather than asked for."""
-
-    text: str
-    line: int
-    told: bool
-    bare: str
 
 
 def sentences_of(part: Part) -> Iterator[Sentence]:

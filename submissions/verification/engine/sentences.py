@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final
 
 _LONGEST: Final = 6000
@@ -25,6 +26,16 @@ TOLD: Final = re.compile(
     r"|treat (?:it|them|this) as data)",
     re.IGNORECASE,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence with its line in the part (from 0), and whether it is told about rather than asked for."""
+
+    text: str
+    line: int
+    told: bool
+    bare: str
 
 
 def paragraphs(text: str) -> Iterator[tuple[str, list[tuple[int, int]]]]:

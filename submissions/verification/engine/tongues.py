@@ -9,15 +9,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from submissions.verification.engine.asks import place_of
 from submissions.verification.engine.hosts import URL
 from submissions.verification.engine.parts import Part, Sign
+from submissions.verification.engine.sentences import Sentence
 from submissions.verification.engine.values import labels_of_path
-
-if TYPE_CHECKING:
-    from submissions.verification.engine.prose import Sentence
 
 _NEAR: Final = 3
 _BEFORE: Final = 40
