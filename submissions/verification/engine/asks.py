@@ -10,6 +10,7 @@ from submissions.verification.engine import asks_words as words
 from submissions.verification.engine import phrases, sentences
 from submissions.verification.engine.hosts import URL, is_local, urls_in
 from submissions.verification.engine.parts import Part, Sign
+from submissions.verification.engine.phrase import Phrase
 from submissions.verification.engine.sentences import Sentence
 from submissions.verification.engine.values import is_drop, labels_of_path
 from submissions.verification.engine.vocabulary import AGENT_FILE, SECRET_FILE
@@ -21,20 +22,41 @@ _DOCUMENTS: Final = re.compile(
 )
 
 
+_SENT: Final = (words.SENT,)
+_JUDGED: Final = (words.LEFT_OUT, words.DECIDED)
+_OBEYED: Final = (words.PRINTS, words.TAKEN)
+_ASKED: Final = (words.ASKED_FOR, words.PRESSED, words.UNREAD, words.DESTROYS, words.STORES, words.UNCONFIRMED)
+
+
 def asked_signs(part: Part, said: Sequence[Sentence]) -> Iterator[Sign]:
     """Yield what the sentences of a part ask for together; those that are told about ask for nothing."""
+    lower = part.text.lower()
+    # Most sections have no word of most of it, and are not looked at again, sentence by sentence.
+    sent = ("://" in lower or "@" in lower) and _may_occur(_SENT, lower)
+    judged, obeyed, asked = (_may_occur(one, lower) for one in (_JUDGED, _OBEYED, _ASKED))
+    planted = AGENT_FILE.search(part.text) is not None
+    if not (sent or judged or obeyed or asked or planted or part.hidden):
+        return
     for index, one in enumerate(said):
         if one.told:
             continue
         around = said[max(0, index - _NEAR) : index + _NEAR + 1]
-        after = said[index + 1 : index + 1 + _NEAR]
-        yield from _sent(part, one, around)
-        yield from _judged(part, one, around)
-        yield from _obeyed(part, one, after)
-        yield from _asked(part, one, around)
-        yield from _planted(part, one, around)
+        if sent:
+            yield from _sent(part, one, around)
+        if judged:
+            yield from _judged(part, one, around)
+        if obeyed:
+            yield from _obeyed(part, one, said[index + 1 : index + 1 + _NEAR])
+        if asked:
+            yield from _asked(part, one, around)
+        if planted:
+            yield from _planted(part, one, around)
     if part.hidden:
         yield from _hidden(part, said)
+
+
+def _may_occur(found: Sequence[Phrase], lower: str) -> bool:
+    return any(phrase.may_occur(lower) for phrase in found)
 
 
 def _at(name: str, part: Part, one: Sentence, detail: str = "") -> Sign:
@@ -47,6 +69,8 @@ def _negated(text: str, match: re.Match[str]) -> bool:
 
 def place_of(text: str) -> str:
     """Return the address, or the mailbox, that a sentence names, or '' where that is nobody or this machine."""
+    if "://" not in text and "@" not in text:
+        return ""
     text = sentences.LINK.sub("]", text)
     for match in URL.finditer(text):
         if not all(is_local(host) for host, _path in urls_in(match[0])):

@@ -16,6 +16,10 @@ class Phrase:
         self._needs = [[word.replace("_", " ") for word in group.split()] for group in needs]
         self._pattern = re.compile(pattern, flags)
 
+    def may_occur(self, lower: str) -> bool:
+        """Return whether ``lower``, a text in lower case, has the words that the phrase cannot do without."""
+        return all(any(word in lower for word in group) for group in self._needs)
+
     def search(self, text: str) -> re.Match[str] | None:
         """Return the first place where the phrase occurs in ``text``, or None."""
         lower = text.lower()

@@ -58,9 +58,10 @@ def foreign_signs(part: Part, said: Sequence[Sentence]) -> Iterator[Sign]:
     if not other and len(_OTHER_WORDS.findall(part.text[:20_000])) < 2:
         return
     plain = [_plain(one.text) for one in said]
+    places = [place_of(one.text) for one in said]
     for tongue in _tongues():
         if tongue.latin or other:
-            yield from _signs(part, said, plain, tongue)
+            yield from _signs(part, said, (plain, places), tongue)
 
 
 def _plain(text: str) -> str:
@@ -70,23 +71,29 @@ def _plain(text: str) -> str:
     return unicodedata.normalize("NFC", _MARKS.sub("", unicodedata.normalize("NFD", text))).lower()
 
 
-def _signs(part: Part, said: Sequence[Sentence], plain: Sequence[str], tongue: _Tongue) -> Iterator[Sign]:
+def _signs(
+    part: Part, said: Sequence[Sentence], known: tuple[Sequence[str], Sequence[str]], tongue: _Tongue
+) -> Iterator[Sign]:
+    plain, places = known
+    anywhere = any(places)
     for index, one in enumerate(said):
         text = URL.sub(" (address) ", plain[index])
         around = range(max(0, index - _NEAR), min(len(said), index + _NEAR + 1))
         if (found := tongue.drop.search(text)) is not None and not _negated(text, found, tongue):
             yield _at("rules-overridden", part, one)
-        place = next((place for near in around if (place := place_of(said[near].text))), "")
+        if not anywhere:
+            continue
+        place = next((places[near] for near in around if places[near]), "")
         if (found := tongue.obey.search(text)) is not None and place and not _negated(text, found, tongue):
             yield _at("instructions-fetched", part, one, place)
         found = tongue.send.search(text)
-        if found is None or _negated(text, found, tongue) or not (place_of(one.text) or place):
+        if found is None or _negated(text, found, tongue) or not place:
             continue
         if any(labels_of_path(said[near].text) for near in around):
             yield _at("secret-sent-by-agent", part, one, place)
         if any(tongue.hide.search(plain[near]) for near in around):
             yield _at("hidden-from-user", part, one, "sends")
-        elif place_of(one.text):
+        elif places[index]:
             yield _at("data-sent-unasked", part, one, place)
 
 
