@@ -15,7 +15,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint format hooks bench mutants screenshots clean venv venv-dev clients tools-seen
+.PHONY: help run test lint format hooks engines bench mutants screenshots clean venv venv-dev clients tools-seen
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
@@ -39,6 +39,10 @@ format: venv-dev ## put the code into its one shape
 hooks: venv-dev ## run what lint runs before each commit in this clone
 	$(BIN)/pre-commit install
 
+engines: ## install semgrep and Cisco's scanner, each into an environment of its own below .engines (1.1 GB; optional)
+	@$(call engine,semgrep)
+	@$(call engine,cisco)
+
 bench: venv-dev ## measure; prints a table and writes build/bench.json (ARGS)
 	@exec $(BIN)/python -m tests.bench $(ARGS)
 
@@ -49,7 +53,7 @@ screenshots: venv-dev ## take the pictures of docs/screenshots from the running 
 	@exec $(BIN)/python -m tests.browser.screenshots
 
 clean: ## delete what the tools made; the data of an instance stays
-	rm -rf .venv build .mypy_cache .ruff_cache .pytest_cache .hypothesis $(CLIENTS)/node_modules
+	rm -rf .venv .engines build .mypy_cache .ruff_cache .pytest_cache .hypothesis $(CLIENTS)/node_modules
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # $(call install,STAMP,REQUIREMENTS FILE,FILES IT DEPENDS ON)
@@ -67,6 +71,20 @@ if [ ! -x $(BIN)/python ] || [ "$$(cat .venv/$(1) 2>/dev/null)" != "$$want" ]; t
     echo "The packages could not be installed; nothing else was changed. Once the package index answers, run it again." >&2; \
     exit 1; }; \
   echo "$$want" > .venv/$(1); \
+fi
+endef
+
+# $(call engine,NAME)
+# Into a folder of its own, because an engine pins other versions of packages that the product needs.
+define engine
+want="$$($(PYTHON) -VV) $$(cat requirements-engines/$(1).txt | cksum)"; \
+if [ "$$(cat .engines/$(1)/installed 2>/dev/null)" != "$$want" ]; then \
+  echo "Installing requirements-engines/$(1).txt into .engines/$(1) ..."; \
+  $(PYTHON) -m venv .engines/$(1) && \
+  .engines/$(1)/bin/python -m pip install --quiet --no-deps --requirement requirements-engines/$(1).txt || { \
+    echo "$(1) could not be installed; the product works without it. Run it again once the package index answers." >&2; \
+    exit 1; }; \
+  echo "$$want" > .engines/$(1)/installed; \
 fi
 endef
 

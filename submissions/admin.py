@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import timedelta
-from typing import Any
+from typing import Any, ClassVar
 
 from django.conf import settings
 from django.contrib import admin
@@ -15,6 +15,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.timesince import timesince
 
+from submissions.external_scans.operation import ASK_OUTSIDE
 from submissions.models import SubmissionEntry
 from submissions.operations import OPERATIONS, Operation
 from submissions.presentation import submission_path, timeline
@@ -65,11 +66,11 @@ class SubmissionAdmin(OperationsAdmin):
     search_fields = ("key",)
     search_help_text = "The start of a submission id (sub_…), of a repository address, or a skill's exact name"
     ordering = ("-submitted_at",)
-    actions = tuple(OPERATIONS)
+    actions = (*OPERATIONS, ASK_OUTSIDE.name)
     fields = ("skill", "state_label", "reason", "age", "page", "steps", "key", "version", "content")
     readonly_fields = fields
 
-    operations = OPERATIONS
+    operations: ClassVar[dict[str, Operation]] = {**OPERATIONS, ASK_OUTSIDE.name: ASK_OUTSIDE}
     operate_template = "admin/submissions/operate.html"
     targets_name = "entries"
 

@@ -194,3 +194,33 @@ def check_sqlite(app_configs: Sequence[Any] | None, **_kwargs: Any) -> list[Chec
             id="submissions.E006",
         )
     ]
+
+
+@register(Tags.compatibility)
+def check_external_scanners(app_configs: Sequence[Any] | None, **_kwargs: Any) -> list[CheckMessage]:
+    """Refuse external scanners without a secret, or without the address at which they fetch and answer."""
+    try:
+        environments = all_environments().values()
+    except ImproperlyConfigured:
+        return []
+    problems: list[CheckMessage] = []
+    for env in environments:
+        if not env.policy.external_scanners:
+            continue
+        if not env.secrets.get("external_scans"):
+            problems.append(
+                Error(
+                    f"Environment {env.name!r} has external scanners and no secret 'external_scans'.",
+                    hint="Set VSKILL_EXTERNAL_SCAN_SECRET, or name a variable under 'secrets' in VSKILL_ENVIRONMENTS.",
+                    id="submissions.E009",
+                )
+            )
+        if not env.public_url:
+            problems.append(
+                Error(
+                    f"Environment {env.name!r} has external scanners and no public_url, where they would answer.",
+                    hint="Set public_url of the environment.",
+                    id="submissions.E010",
+                )
+            )
+    return problems

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.urls import path
 
 from submissions import api, api_many, job_pages, submit_page, views
+from submissions.external_scans import views as external_scans
 
 app_name = "submissions"
 urlpatterns = [
@@ -15,6 +16,7 @@ urlpatterns = [
     path("jobs/<str:job_id>/stop", job_pages.stop, name="job-stop"),
     path("api/v1/submissions", api.submissions, name="api-submissions"),
     path("api/v1/submissions/<str:submission_id>", api.submission, name="api-submission"),
+    path("api/v1/external-scans/<str:scan_id>", external_scans.result, name="external-scan"),
     path("api/v1/listings", api_many.listings, name="api-listings"),
     path("api/v1/listings/<str:listing_id>", api_many.listing, name="api-listing"),
     path("api/v1/jobs", api_many.jobs, name="api-jobs"),

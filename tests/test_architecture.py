@@ -28,6 +28,8 @@ REQUIREMENTS = (
     "requirements-dev.txt",
     "tests/bench/requirements.txt",
     "tests/mutants/requirements.txt",
+    "requirements-engines/semgrep.txt",
+    "requirements-engines/cisco.txt",
 )
 
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 import environ
 
 from vskill.client_kinds import NETWORKS, RATE
+from vskill.engine_variables import ENGINE_VARIABLES
 from vskill.variable_kinds import (
     HOSTS,
     SWITCH,
@@ -55,8 +56,13 @@ def _own_database(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def _one_environment(values: Mapping[str, Any]) -> dict[str, Any]:
     roots = [*values["VSKILL_SOURCE_ROOTS"], str(values["VSKILL_DATA_DIR"] / "demo")]
-    policy = {"source_file_roots": roots}
-    return {"default": {"hosts": values["VSKILL_HOSTS"], "public_url": values["VSKILL_PUBLIC_URL"], "policy": policy}}
+    policy: dict[str, Any] = {"source_file_roots": roots}
+    if scanners := values["VSKILL_EXTERNAL_SCANNERS"]:
+        policy["external_scanners"] = scanners
+    environment = {"hosts": values["VSKILL_HOSTS"], "public_url": values["VSKILL_PUBLIC_URL"], "policy": policy}
+    if values["VSKILL_EXTERNAL_SCAN_SECRET"]:
+        environment["secrets"] = {"external_scans": "VSKILL_EXTERNAL_SCAN_SECRET"}
+    return {"default": environment}
 
 
 VARIABLES: Final[tuple[Variable, ...]] = (
@@ -132,6 +138,7 @@ VARIABLES: Final[tuple[Variable, ...]] = (
         ),
         Variable("DEMO", SWITCH, True, "load the demo on the first start", matters=True),
     ),
+    *ENGINE_VARIABLES,
     *grouped(
         "What it accepts",
         Variable(

@@ -24,6 +24,7 @@ from vskill.variable_kinds import HOSTS, Fault
 
 # It has to fit the namespace column of an entry.
 _NAME: Final = re.compile(r"[a-z0-9_-]{1,64}")
+_SCANNER: Final = re.compile(r"[a-z0-9-]{1,40}")
 _LEAST_WEIGHT: Final = 0.01
 _MOST_WEIGHT: Final = 100
 
@@ -53,6 +54,7 @@ class Policy:
     scanned", with only their format checked.
     ``queue_weights``: pairs of ``host/owner`` and how many turns in the queue it has for each turn of another.
     ``quarantine_flags``: kinds of flags that withhold a published version from everybody (none by default).
+    ``external_scanners``: pairs of the name of a scanner outside this registry and the address where it is asked.
     ``tier1_engines`` and ``tier2_engines``: names of the verification engines that run in each tier.
     """
 
@@ -64,6 +66,7 @@ class Policy:
     scan_trusted_owners: bool = True
     queue_weights: tuple[tuple[str, float], ...] = ()
     quarantine_flags: tuple[str, ...] = ()
+    external_scanners: tuple[tuple[str, str], ...] = ()
     tier1_engines: tuple[str, ...] = ("vskill", "skilltotal")
     tier2_engines: tuple[str, ...] = ()
 
@@ -127,9 +130,24 @@ def _weights(name: str, value: Any) -> tuple[tuple[str, float], ...]:
     return tuple((str(owner), float(weight)) for owner, weight in value.items())
 
 
+def _scanners(name: str, value: Any) -> tuple[tuple[str, str], ...]:
+    if not (isinstance(value, Mapping) and all(_is_scanner(scanner, url) for scanner, url in value.items())):
+        raise ImproperlyConfigured(
+            f"VSKILL_ENVIRONMENTS: 'external_scanners' of {name!r} maps the name of a scanner (small letters, digits, "
+            f"hyphens) to an http or https address; it was {value!r}."
+        )
+    return tuple(value.items())
+
+
+def _is_scanner(name: Any, url: Any) -> bool:
+    return bool(_SCANNER.fullmatch(str(name))) and isinstance(url, str) and url.startswith(("http://", "https://"))
+
+
 def _policy_value(name: str, option: str, value: Any) -> Any:
     if option == "queue_weights":
         return _weights(name, value)
+    if option == "external_scanners":
+        return _scanners(name, value)
     default = getattr(Policy, option)
     if isinstance(default, bool):
         # Not by truth: the text "false" would be true.

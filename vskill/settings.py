@@ -224,9 +224,13 @@ RECOVERY_MAX_ATTEMPTS: int = _value["VSKILL_RECOVERY_MAX_ATTEMPTS"]
 
 VSKILL_SCHEDULE = {
     "recover_stuck": RECOVERY_INTERVAL,
+    "external_scans": 60.0,
     "check_repositories": 300.0,
     **dict.fromkeys(("purge_expired", "clean_scratch", "recount_downloads"), 3600.0),
 }
+
+# --- other engines -------------------------------------------------------------------------------------------------
+SEMGREP: str = _value["VSKILL_SEMGREP"] or str(BASE_DIR / ".engines" / "semgrep" / "bin" / "semgrep")
 
 # --- fetching and scanning -----------------------------------------------------------------------------------------
 FETCH_SECONDS: float = _value["VSKILL_FETCH_SECONDS"]

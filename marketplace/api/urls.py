@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path
 
-from marketplace.api import clawhub, files, repo_health, skills_cli, vskill_cli, well_known
+from marketplace.api import clawhub, external_scans, files, repo_health, skills_cli, vskill_cli, well_known
 
 
 def _of_one_skill(address: str) -> list[URLPattern]:
@@ -19,6 +19,7 @@ def _of_one_skill(address: str) -> list[URLPattern]:
         path(f"{address}/installs", vskill_cli.installs),
         path(f"{address}/moderation", clawhub.moderated),
         path(f"{address}/verify", clawhub.verify),
+        path(f"{address}/external-scans", external_scans.external_scans),
         path(f"{address}/repo-health", repo_health.repo_health),
     ]
 

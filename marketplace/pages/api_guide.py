@@ -34,6 +34,7 @@ GROUPS: Final = (
             Call("GET /api/v1/skills/{slug}/versions", "Its versions, the newest first."),
             Call("GET /api/v1/skills/{slug}/versions/{version}", "One version with its files, sizes and digests."),
             Call("GET /api/v1/skills/{slug}/verify", "Whether a version passed, and why."),
+            Call("GET /api/v1/skills/{slug}/external-scans?version=", "What engines outside this registry said of it."),
             Call("GET /api/v1/skills/{slug}/repo-health", "Whether its repository answers, since when, as seen when."),
         ),
     ),

@@ -17,6 +17,7 @@ from marketplace.errors import InvalidListing
 from marketplace.pages import skill as skill_page
 from marketplace.pages.api_guide import GROUPS, examples
 from marketplace.pages.contract import contract_of_version
+from marketplace.pages.external import external_opinions
 from marketplace.pages.file import file_context
 from marketplace.pages.images import image_response
 from marketplace.pages.list_query import ListQuery
@@ -79,6 +80,7 @@ async def skill(request: HttpRequest, slug: str) -> HttpResponse:
             "versions": skill_page.versions(env, found),
             "install": skill_page.install_lines(found, base),
             "repo_health": repo_health(env, found),
+            "external": external_opinions(env, found),
         }
 
     return await _page_of_skill(request, slug, "", "marketplace/skill.html", page)
@@ -87,9 +89,10 @@ async def skill(request: HttpRequest, slug: str) -> HttpResponse:
 @require_safe
 async def scan(request: HttpRequest, slug: str) -> HttpResponse:
     """Show all findings of a version, and the engines that ran."""
+    env = require_worker_env()
 
     def page(found: skill_page.Found) -> dict[str, Any]:
-        return {**skill_page.head(found), **skill_page.scan(found)}
+        return {**skill_page.head(found), **skill_page.scan(found), "external": external_opinions(env, found)}
 
     return await _page_of_skill(request, slug, "scan", "marketplace/scan.html", page)
 

@@ -93,7 +93,14 @@ def test_cron_lines_are_such_and_their_commands_work() -> None:
         check_manage(words)
         assert words[2:] == ["-v", "0"]
         names.append(words[1])
-    assert set(names) == {"recover_stuck", "check_repositories", "purge_expired", "clean_scratch", "recount_downloads"}
+    assert set(names) == {
+        "recover_stuck",
+        "external_scans",
+        "check_repositories",
+        "purge_expired",
+        "clean_scratch",
+        "recount_downloads",
+    }
 
 
 @pytest.mark.parametrize("unit", sorted(path.name for path in FOLDER.glob("*.service")))

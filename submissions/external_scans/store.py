@@ -1,0 +1,169 @@
+"""Keep external scans: ask for one within the limits, find those that are open, and write how one ends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Final
+from uuid import uuid4
+
+from django.db import transaction
+
+from marketplace.external_scans import KEPT_FOR, ExternalScan, ScanState, external_scan_key
+from marketplace.models import SkillVersion
+from submissions.external_scans.errors import TooManyScans, UnknownScanner
+from vskill.environments import WorkerEnv
+from vskill.kv.clock import database_now, isoformat, parse_isoformat
+from vskill.kv.errors import VersionConflict
+from vskill.kv.models import KVEntry
+from vskill.kv.namespace import KVNamespace
+
+PER_HOUR: Final = 100
+PENDING_FOR: Final = timedelta(minutes=20)
+# The specification names no limit for a scan that has begun; a scanner that died must not block the next one for ever.
+RUNNING_FOR: Final = timedelta(hours=1)
+# After its end a scan is known for this long, so that a late result is told why it is refused.
+KNOWN_FOR: Final = timedelta(days=1)
+OPEN_PREFIX: Final = "external-scan-id:"
+BUDGET_KEY: Final = "external-scans-of-the-hour"
+_HOUR: Final = timedelta(hours=1)
+_ATTEMPTS: Final = 5
+OPEN_STATES: Final = (ScanState.PENDING, ScanState.RUNNING)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A scan as it was read, and the version of its entry."""
+
+    scan: ExternalScan
+    entry_version: int
+
+
+def scanners_of(env: WorkerEnv) -> dict[str, str]:
+    """Return the address of each scanner of an environment by its name."""
+    return dict(env.policy.external_scanners)
+
+
+def read_scan(env: WorkerEnv, content_hash: str, provider: str) -> Kept | None:
+    """Return the newest scan of a content by a scanner, or ``None`` where there is none that can be read."""
+    outcome = KVNamespace(KVEntry, env).get_sync(external_scan_key(content_hash, provider))
+    scan = ExternalScan.from_value(outcome.value) if outcome.found else None
+    return None if scan is None else Kept(scan, outcome.version)
+
+
+def scan_by_id(env: WorkerEnv, scan_id: str) -> Kept | None:
+    """Return the scan with an id where it is still the newest of its content and scanner, or ``None``."""
+    pointer = KVNamespace(KVEntry, env).get_sync(f"{OPEN_PREFIX}{scan_id}")
+    place = pointer.value if pointer.found and isinstance(pointer.value, dict) else {}
+    kept = read_scan(env, str(place.get("contentHash", "")), str(place.get("provider", "")))
+    return kept if kept is not None and kept.scan.id == scan_id else None
+
+
+def is_overdue(scan: ExternalScan, now: datetime) -> bool:
+    """Tell whether an open scan was not heard of for too long; exactly that long is too long."""
+    if scan.state == ScanState.PENDING:
+        begun, longest = parse_isoformat(scan.requested_at), PENDING_FOR
+    elif scan.state == ScanState.RUNNING:
+        begun, longest = parse_isoformat(scan.started_at), RUNNING_FOR
+    else:
+        return False
+    return begun is None or now - begun >= longest
+
+
+def request_scan(env: WorkerEnv, version: SkillVersion, provider: str, *, by: str) -> tuple[ExternalScan, bool]:
+    """Ask for a scan of the content of ``version`` by ``provider``; return it, and whether it is a new one.
+
+    One that is PENDING or RUNNING is returned as it is, so that however many ask, one runs. ``by`` is who asks. The
+    limit of an hour is counted by the clock of the database. Raises UnknownScanner and TooManyScans with nothing
+    written, and VersionConflict where many ask at the same moment.
+    """
+    if provider not in scanners_of(env):
+        known = ", ".join(scanners_of(env)) or "none"
+        raise UnknownScanner(f"Environment {env.name!r} has no external scanner {provider!r}. Configured: {known}.")
+    for attempt in range(_ATTEMPTS):
+        try:
+            with transaction.atomic(using=env.database):
+                return _request(env, version, provider, by)
+        except VersionConflict:
+            if attempt + 1 == _ATTEMPTS:
+                raise
+    raise AssertionError("the last attempt returns or raises")
+
+
+def _request(env: WorkerEnv, version: SkillVersion, provider: str, by: str) -> tuple[ExternalScan, bool]:
+    namespace = KVNamespace(KVEntry, env)
+    now = database_now(env.database)
+    before = read_scan(env, version.content_hash, provider)
+    if before is not None and before.scan.state in OPEN_STATES and not is_overdue(before.scan, now):
+        return before.scan, False
+    _count(namespace, now)
+    scan = ExternalScan(
+        id=f"scan_{uuid4().hex}",
+        provider=provider,
+        content_hash=version.content_hash,
+        slug=version.skill.slug,
+        version=version.version,
+        requested_at=isoformat(now),
+        requested_by=by,
+    )
+    expected = before.entry_version if before is not None else None
+    key = external_scan_key(scan.content_hash, provider)
+    if before is None and namespace.get_sync(key).absent:
+        expected = 0
+    namespace.put_sync(key, scan.to_value(), ttl=KEPT_FOR, expect_version=expected)
+    place = {"contentHash": scan.content_hash, "provider": provider}
+    namespace.put_sync(f"{OPEN_PREFIX}{scan.id}", place, ttl=KNOWN_FOR)
+    return scan, True
+
+
+def _count(namespace: KVNamespace, now: datetime) -> None:
+    """Count one more scan of this hour, in the caller's transaction; raise TooManyScans where it would be too many."""
+    held = namespace.get_sync(BUDGET_KEY)
+    times = held.value if held.found and isinstance(held.value, list) else []
+    recent = [text for text in times if (moment := parse_isoformat(text)) is not None and now - moment < _HOUR]
+    if len(recent) >= PER_HOUR:
+        first = parse_isoformat(min(recent)) or now
+        minutes = max(1, round((first + _HOUR - now) / timedelta(minutes=1)))
+        raise TooManyScans(
+            f"{PER_HOUR} external scans were asked for within the last hour. Nothing was asked; "
+            f"the next is possible in {minutes} min."
+        )
+    expected = held.version if held.found else 0 if held.absent else None
+    namespace.put_sync(BUDGET_KEY, [*recent, isoformat(now)], ttl=_HOUR, expect_version=expected)
+
+
+def open_scans(env: WorkerEnv) -> list[Kept]:
+    """Return the scans that are PENDING or RUNNING, the oldest first."""
+    namespace = KVNamespace(KVEntry, env)
+    ids = [one.key.removeprefix(OPEN_PREFIX) for one in namespace.get_all_sync(OPEN_PREFIX) if one.found]
+    kept = [one for scan_id in ids if (one := scan_by_id(env, scan_id)) is not None]
+    return sorted((one for one in kept if one.scan.state in OPEN_STATES), key=lambda one: one.scan.requested_at)
+
+
+def write_scan(env: WorkerEnv, kept: Kept, **changes: object) -> ExternalScan:
+    """Write ``changes`` of a scan that was read, and return it; raise VersionConflict where another wrote first."""
+    changed: ExternalScan = replace(kept.scan, **changes)  # type: ignore[arg-type]  # names of its fields
+    KVNamespace(KVEntry, env).put_sync(
+        external_scan_key(changed.content_hash, changed.provider),
+        changed.to_value(),
+        ttl=KEPT_FOR,
+        expect_version=kept.entry_version,
+    )
+    return changed
+
+
+def end_overdue(env: WorkerEnv, now: datetime) -> int:
+    """Mark the open scans that were not heard of for too long as TIMED_OUT, and return their number."""
+    ended = 0
+    for kept in open_scans(env):
+        if not is_overdue(kept.scan, now):
+            continue
+        waited = PENDING_FOR if kept.scan.state == ScanState.PENDING else RUNNING_FOR
+        minutes = waited // timedelta(minutes=1)
+        error = f"Nothing was heard of it for {minutes} minutes; it can be asked for again."
+        try:
+            write_scan(env, kept, state=ScanState.TIMED_OUT, finished_at=isoformat(now), error=error)
+        except VersionConflict:
+            continue
+        ended += 1
+    return ended

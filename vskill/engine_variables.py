@@ -1,0 +1,37 @@
+"""The variables about engines beside the two that come with the product, and about scanners outside it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from vskill.variable_kinds import TEXT, json_object
+from vskill.variables import Variable, grouped
+
+ENGINE_VARIABLES: Final = grouped(
+    "Other engines",
+    Variable(
+        "VSKILL_EXTERNAL_SCANNERS",
+        json_object(),
+        {},
+        "JSON: scanners outside this registry that are asked about what is published, by name; see "
+        "[engines.md](engines.md)",
+        shown="{}",
+        example='{"semgrep": "http://127.0.0.1:8200/scan"}',
+    ),
+    Variable(
+        "VSKILL_EXTERNAL_SCAN_SECRET",
+        TEXT,
+        "",
+        "signs what is sent to those scanners and what they send back; needed where there are any",
+        shown="none",
+        secret=True,
+    ),
+    Variable(
+        "VSKILL_SEMGREP",
+        TEXT,
+        "",
+        "the program semgrep, for `manage.py semgrep_scanner`",
+        shown="where `make engines` installs it",
+        example="/opt/semgrep/bin/semgrep",
+    ),
+)
