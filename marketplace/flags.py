@@ -32,8 +32,8 @@ class FlagKind(StrEnum):
     """Why a published version is flagged.
 
     ``verdict``: a later scan would not publish it without a person. ``known_bad``: its content became known to be bad.
-    ``similar``: it is similar to such content. ``outside``: something changed that it uses from outside the registry. ``opinion``: a scanner outside the registry
-    accuses it gravely.
+    ``similar``: it is similar to such content. ``outside``: something changed that it uses from outside the registry.
+    ``opinion``: a scanner outside the registry accuses it gravely.
     """
 
     VERDICT = "verdict"

@@ -212,7 +212,7 @@ def check_external_scanners(app_configs: Sequence[Any] | None, **_kwargs: Any) -
                 Error(
                     f"Environment {env.name!r} has external scanners and no secret 'external_scans'.",
                     hint="Set VSKILL_EXTERNAL_SCAN_SECRET, or name a variable under 'secrets' in VSKILL_ENVIRONMENTS.",
-                    id="submissions.E009",
+                    id="submissions.E010",
                 )
             )
         if not env.public_url:
@@ -220,7 +220,7 @@ def check_external_scanners(app_configs: Sequence[Any] | None, **_kwargs: Any) -
                 Error(
                     f"Environment {env.name!r} has external scanners and no public_url, where they would answer.",
                     hint="Set public_url of the environment.",
-                    id="submissions.E010",
+                    id="submissions.E011",
                 )
             )
     return problems

@@ -14,7 +14,7 @@ from typing import Any, Final
 import environ
 
 from vskill.client_kinds import NETWORKS, RATE
-from vskill.engine_variables import ENGINE_VARIABLES
+from vskill.engine_variables import ENGINE_VARIABLES, SCAN_SECRET
 from vskill.variable_kinds import (
     HOSTS,
     SWITCH,
@@ -56,13 +56,10 @@ def _own_database(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def _one_environment(values: Mapping[str, Any]) -> dict[str, Any]:
     roots = [*values["VSKILL_SOURCE_ROOTS"], str(values["VSKILL_DATA_DIR"] / "demo")]
-    policy: dict[str, Any] = {"source_file_roots": roots}
-    if scanners := values["VSKILL_EXTERNAL_SCANNERS"]:
-        policy["external_scanners"] = scanners
-    environment = {"hosts": values["VSKILL_HOSTS"], "public_url": values["VSKILL_PUBLIC_URL"], "policy": policy}
-    if values["VSKILL_EXTERNAL_SCAN_SECRET"]:
-        environment["secrets"] = {"external_scans": "VSKILL_EXTERNAL_SCAN_SECRET"}
-    return {"default": environment}
+    policy = {"source_file_roots": roots, "external_scanners": values["VSKILL_EXTERNAL_SCANNERS"]}
+    secrets = {"external_scans": SCAN_SECRET} if values[SCAN_SECRET] else {}
+    named = {"hosts": values["VSKILL_HOSTS"], "public_url": values["VSKILL_PUBLIC_URL"]}
+    return {"default": {**named, "policy": policy, "secrets": secrets}}
 
 
 VARIABLES: Final[tuple[Variable, ...]] = (

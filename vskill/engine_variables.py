@@ -7,6 +7,7 @@ from typing import Final
 from vskill.variable_kinds import TEXT, json_object
 from vskill.variables import Variable, grouped
 
+SCAN_SECRET: Final = "VSKILL_EXTERNAL_SCAN_SECRET"  # noqa: S105 - the name of a variable, not a secret
 ENGINE_VARIABLES: Final = grouped(
     "Other engines",
     Variable(
@@ -19,7 +20,7 @@ ENGINE_VARIABLES: Final = grouped(
         example='{"semgrep": "http://127.0.0.1:8200/scan"}',
     ),
     Variable(
-        "VSKILL_EXTERNAL_SCAN_SECRET",
+        SCAN_SECRET,
         TEXT,
         "",
         "signs what is sent to those scanners and what they send back; needed where there are any",

@@ -21,9 +21,9 @@ LIMIT, PART = 160, 10
 
 
 @contextlib.contextmanager
-def server(installation: Instance) -> Iterator[int]:
-    """Run a web server as ``up`` does, and yield its port once it answers."""
-    port = free_port()
+def server(installation: Instance, port: int = 0) -> Iterator[int]:
+    """Run a web server as ``up`` does, on ``port`` or a free one, and yield its port once it answers."""
+    port = port or free_port()
     command = [sys.executable, "-m", "uvicorn", "vskill.asgi:application", "--lifespan", "off", "--no-proxy-headers"]
     with subprocess.Popen(
         [*command, "--log-level", "warning", "--port", str(port)], cwd=ROOT, env=installation.environment()
