@@ -27,6 +27,8 @@ NOT_RUN: Final = {
     "consume": "runs until it is stopped",
     "schedule": "runs until it is stopped",
     "createsuperuser": "asks questions",
+    "semgrep_scanner": "runs until it is stopped; tests/submissions/external_scans starts it",
+    "--skill": "names a skill that has to be published",
     "evaluate": "measures a corpus, which tests/submissions/commands builds",
     "PATH": "stands for a folder",
     "JOB": "stands for the id of a job",
