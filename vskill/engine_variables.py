@@ -28,6 +28,14 @@ ENGINE_VARIABLES: Final = grouped(
         secret=True,
     ),
     Variable(
+        "VSKILL_CISCO",
+        TEXT,
+        "",
+        "the program skill-scanner of Cisco's scanner, for the engine `cisco`",
+        shown="where `make engines` installs it",
+        example="/opt/cisco/bin/skill-scanner",
+    ),
+    Variable(
         "VSKILL_SEMGREP",
         TEXT,
         "",

@@ -230,6 +230,7 @@ VSKILL_SCHEDULE = {
 }
 
 # --- other engines -------------------------------------------------------------------------------------------------
+CISCO: str = _value["VSKILL_CISCO"] or str(BASE_DIR / ".engines" / "cisco" / "bin" / "skill-scanner")
 SEMGREP: str = _value["VSKILL_SEMGREP"] or str(BASE_DIR / ".engines" / "semgrep" / "bin" / "semgrep")
 
 # --- fetching and scanning -----------------------------------------------------------------------------------------

@@ -6,12 +6,13 @@ from collections.abc import Iterable
 from typing import Final
 
 from submissions.verification.engines.base import Engine
+from submissions.verification.engines.cisco import Cisco
 from submissions.verification.engines.own import OwnEngine
 from submissions.verification.engines.skilltotal import SkillTotal
 from submissions.verification.errors import UnknownEngine
 
-ENGINES: Final[dict[str, type[Engine]]] = {OwnEngine.name: OwnEngine, SkillTotal.name: SkillTotal}
-"""Every engine by its name."""
+ENGINES: Final[dict[str, type[Engine]]] = {one.name: one for one in (OwnEngine, SkillTotal, Cisco)}
+"""Every engine by its name; ``cisco`` is installed apart."""
 
 
 def get_engines(names: Iterable[str]) -> list[Engine]:

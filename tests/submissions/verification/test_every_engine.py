@@ -10,6 +10,7 @@ import pytest
 from submissions.sandbox.child_processes import PreparedScript
 from submissions.verification.engines import ENGINES, get_engines
 from submissions.verification.engines.base import Engine, EngineResult, EngineStatus
+from submissions.verification.errors import EngineUnavailable
 from submissions.verification.findings import FindingKind, Severity
 from submissions.verification.runner import run_engine
 from tests.git_factory import skill_md
@@ -26,6 +27,10 @@ FILES = {
 def engine(request: pytest.FixtureRequest) -> Engine:
     """Return each registered engine."""
     [made] = get_engines([request.param])
+    try:
+        assert made.version
+    except EngineUnavailable as error:
+        pytest.skip(str(error))
     return made
 
 
