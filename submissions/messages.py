@@ -23,6 +23,10 @@ from vskill.environments import WorkerEnv
 
 VERIFY: Final = "verify_submission"
 SUBMIT_JOB: Final = "submit_job"
+RESCAN: Final = "rescan_version"
+# They take turns as one publisher, with the least weight that there is.
+_RESCANS: Final = "rescan"
+_RESCAN_WEIGHT: Final = 0.01
 # Of a job before the many submissions that it makes, and of one that is being stopped before they are checked.
 _JOB_PRIORITY: Final = 20
 _TAKEN_OVER_AFTER: Final = timedelta(minutes=2)
@@ -82,6 +86,23 @@ def send_job(env: WorkerEnv, job_id: str, *, later: bool = False, restart: bool 
     """
     delay = _TAKEN_OVER_AFTER if later else timedelta()
     return get_queue(env).send(env.name, SUBMIT_JOB, job_id, priority=_JOB_PRIORITY, delay=delay, restart=restart)
+
+
+def send_rescan(env: WorkerEnv, version_id: int, *, priority: int = 0) -> bool:
+    """Queue a published version to be scanned again within the caller's transaction; return whether that is new.
+
+    All of them share the turns of one publisher of the lowest weight. ``priority`` is that of ``Queue.send``.
+    """
+    queue, subject = get_queue(env), str(version_id)
+    return queue.send(env.name, RESCAN, subject, publisher=_RESCANS, weight=_RESCAN_WEIGHT, priority=priority)
+
+
+def waiting_rescans(env: WorkerEnv) -> set[int]:
+    """Return the numbers of the versions that wait to be scanned again or are being scanned, without those delayed."""
+    waiting = QueueMessage.objects.using(env.database).filter(
+        environment=env.name, publisher=_RESCANS, parked_at__isnull=True, turn__isnull=False
+    )
+    return {int(subject) for subject in waiting.values_list("subject", flat=True) if subject.isdigit()}
 
 
 def is_queued(env: WorkerEnv, submission_id: str) -> bool:

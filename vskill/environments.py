@@ -53,6 +53,7 @@ class Policy:
     ``scan_trusted_owners``: whether engines read the skills of trusted owners; without it they are published as "not
     scanned", with only their format checked.
     ``queue_weights``: pairs of ``host/owner`` and how many turns in the queue it has for each turn of another.
+    ``rescans_per_hour``: how many published versions are scanned again within an hour at most; 0 for none.
     ``quarantine_flags``: kinds of flags that withhold a published version from everybody (none by default).
     ``external_scanners``: pairs of the name of a scanner outside this registry and the address where it is asked.
     ``tier1_engines`` and ``tier2_engines``: names of the verification engines that run in each tier.
@@ -65,6 +66,7 @@ class Policy:
     trusted_owners: tuple[str, ...] = ()
     scan_trusted_owners: bool = True
     queue_weights: tuple[tuple[str, float], ...] = ()
+    rescans_per_hour: int = 1200
     quarantine_flags: tuple[str, ...] = ()
     external_scanners: tuple[tuple[str, str], ...] = ()
     tier1_engines: tuple[str, ...] = ("vskill", "skilltotal")
@@ -154,6 +156,12 @@ def _policy_value(name: str, option: str, value: Any) -> Any:
         if not isinstance(value, bool):
             raise ImproperlyConfigured(
                 f"VSKILL_ENVIRONMENTS: {option!r} of {name!r} is true or false; it was {value!r}."
+            )
+        return value
+    if isinstance(default, int):
+        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+            raise ImproperlyConfigured(
+                f"VSKILL_ENVIRONMENTS: {option!r} of {name!r} is a whole number from 0; it was {value!r}."
             )
         return value
     if not isinstance(default, str):

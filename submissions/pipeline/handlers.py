@@ -9,11 +9,12 @@ from django.db import transaction
 
 from submissions.jobs.records import JobNotFound
 from submissions.jobs.work import fail_job, run_job
-from submissions.messages import SUBMIT_JOB, VERIFY, is_queued
+from submissions.messages import RESCAN, SUBMIT_JOB, VERIFY, is_queued
 from submissions.pipeline.process import process_submission
 from submissions.pipeline.run import ACTOR
 from submissions.queue.base import InvalidMessage, Message
 from submissions.queue.settlement import Handler, Handlers
+from submissions.rescan.work import give_up, rescan
 from submissions.states import FINAL_STATES
 from submissions.store import holds
 from submissions.store.queries import read_submission
@@ -78,4 +79,16 @@ def make_handlers() -> Handlers:
         except VersionConflict:
             logger.info("job %s moved while it was being marked as failed", message.subject)
 
-    return {VERIFY: Handler(run, on_parked), SUBMIT_JOB: Handler(run_whole_job, on_parked_job)}
+    async def run_rescan(message: Message) -> None:
+        message.decoded()
+        last_attempt = message.errors + 1 >= settings.QUEUE_MAX_ERRORS
+        await rescan(require_worker_env(), message.subject, last_attempt=last_attempt, slots=slots)
+
+    async def on_parked_rescan(message: Message, reason: str) -> None:
+        await give_up(require_worker_env(), message.subject, reason)
+
+    return {
+        VERIFY: Handler(run, on_parked),
+        RESCAN: Handler(run_rescan, on_parked_rescan),
+        SUBMIT_JOB: Handler(run_whole_job, on_parked_job),
+    }

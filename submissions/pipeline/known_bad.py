@@ -7,9 +7,10 @@ from typing import Final
 
 from marketplace.likeness.known import find_equal, find_similar
 from marketplace.likeness.published import degree
-from marketplace.likeness.signature import Signature, signature
+from marketplace.likeness.signature import Signature
 from marketplace.models import KnownBad
 from submissions.verification.findings import Finding, FindingKind, Severity
+from submissions.verification.package_signature import signature_of
 from submissions.verification.packages import SkillPackage
 from vskill.environments import WorkerEnv
 
@@ -27,11 +28,6 @@ class Comparison:
     def judged(self, package: SkillPackage) -> SkillPackage:
         """Return ``package`` with the finding, which holds it."""
         return package if self.similar is None else replace(package, findings=(self.similar, *package.findings))
-
-
-def signature_of(package: SkillPackage) -> Signature:
-    """Return the signature of a package, whose files are read for it."""
-    return signature((file.path, (package.root / file.path).read_bytes()) for file in package.files)
 
 
 def compare_package(env: WorkerEnv, package: SkillPackage) -> Comparison:

@@ -23,7 +23,7 @@ from submissions.store.queries import get_submission
 from submissions.store.records import Submission
 from submissions.verification.engines import get_engines
 from submissions.verification.engines.base import Engine
-from submissions.verification.errors import InvalidPackage
+from submissions.verification.errors import EngineIncomplete, InvalidPackage
 from submissions.verification.findings import Severity
 from submissions.verification.packages import SkillPackage
 from submissions.verification.verdict import Decision, Verdict
@@ -49,12 +49,6 @@ _STATE_OF_VERDICT: Final = {
 }
 _NOT_SCANNED: Final = "Not scanned: its owner is trusted here. Only its format was checked."
 _NOT_HELD: Final = "Not held for what the checks found, because its owner is trusted here."
-
-
-class EngineIncomplete(VskillError):
-    """An engine that was due did not finish; the check is tried again."""
-
-    code = "engine_incomplete"
 
 
 class NotConverging(VskillError):

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.db import transaction
 
 from marketplace.catalog import Publication, PublishedFile, prepare_publication, publish_skill
 from submissions.pipeline.run import ACTOR, Run
 from submissions.states import State
-from submissions.store.evidence import Evidence, contract_of, findings_of
+from submissions.store.evidence import STRUCTURE, Evidence, contract_of, findings_of
 from submissions.store.records import Submission
 from submissions.store.transitions import transition
 from submissions.verification.packages import SkillPackage
+from submissions.verification.scan_keys import key_of_results
 
 
 def _summary(submission: Submission, summary: str) -> str:
@@ -22,6 +25,12 @@ def _summary(submission: Submission, summary: str) -> str:
 
 def _texts(value: object) -> tuple[str, ...]:
     return tuple(one for one in value if isinstance(one, str)) if isinstance(value, list) else ()
+
+
+def _scan_key(evidence: list[Evidence], decision: dict[str, Any]) -> str:
+    """Return the key of the scan that a skill is published by; empty where no engine has read it."""
+    results = [one.result for one in evidence if one.engine != STRUCTURE]
+    return key_of_results(results, str(decision.get("policyHash", ""))) if results else ""
 
 
 def publish_package(run: Run, package: SkillPackage, evidence: list[Evidence]) -> Submission:
@@ -60,6 +69,7 @@ def publish_package(run: Run, package: SkillPackage, evidence: list[Evidence]) -
         also_at=_texts(submission.value.get("alsoAt")),
         continues=continues if isinstance(continues := submission.value.get("continues"), str) else None,
         signature=run.signature,
+        scan_key=_scan_key(current, decision),
         planned_slug=submission.text("plannedSlug"),
         actor=ACTOR,
     )

@@ -36,3 +36,9 @@ class EngineUnavailable(VskillError):
     """Raised when an engine is configured but not installed."""
 
     code = "engine_unavailable"
+
+
+class EngineIncomplete(VskillError):
+    """An engine that was due did not finish; the check is tried again."""
+
+    code = "engine_incomplete"

@@ -15,10 +15,10 @@ from marketplace.known_bad.entries import BadContent, InvalidKnownBad, Remembere
 from marketplace.known_bad.lists import Line, as_document, read_list
 from marketplace.likeness.known import find_equal
 from marketplace.likeness.published import same_content, similar_content
-from submissions.pipeline.known_bad import signature_of
 from submissions.source.errors import SourceError
 from submissions.source.plain_folder import open_folder
 from submissions.verification.errors import InvalidPackage
+from submissions.verification.package_signature import signature_of
 from submissions.verification.packages import read_package
 from vskill.environments import WorkerEnv
 from vskill.kv.threads import readers, writers

@@ -1,0 +1,101 @@
+"""Keep the result of a later scan, and flag the version where its verdict got worse, in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from django.db import transaction
+
+from marketplace.flags import FlagKind, clear, flag
+from marketplace.judgement import verdict_of
+from marketplace.likeness.published import index_version
+from marketplace.likeness.signature import Signature
+from marketplace.models import LaterScan, SkillVersion
+from submissions.verification.engines.base import EngineResult
+from submissions.verification.verdict import Decision, Verdict
+from vskill.environments import WorkerEnv
+from vskill.kv.clock import database_now
+
+ACTOR: Final = "rescan"
+# What would hold a skill, by its weight; any other verdict would publish it, or says nothing about it.
+_WEIGHTS: Final = {Verdict.HELD: 1, Verdict.HELD_HIGH: 2, Verdict.REFUSED: 3}
+_MOST_REASONS: Final = 3
+
+
+@dataclass(frozen=True)
+class Rescanned:
+    """What came of a later scan: its verdict, and whether the version has a flag for it now."""
+
+    verdict: str
+    flagged: bool
+
+
+def keep_key(env: WorkerEnv, version: SkillVersion, key: str) -> None:
+    """Keep that nothing is to be scanned of a version under this key."""
+    SkillVersion.objects.using(env.database).filter(pk=version.pk).update(scan_key=key)
+
+
+def record(
+    env: WorkerEnv,
+    version: SkillVersion,
+    key: str,
+    decision: Decision,
+    results: Sequence[EngineResult],
+    *,
+    signature: Signature | None = None,
+    spared: bool = False,
+) -> Rescanned:
+    """Keep the ``decision`` and the ``results`` of a later scan of ``version`` under ``key``; again changes nothing.
+
+    The version is flagged where the verdict is graver than the one that it was published with, and than the one for
+    which an operator took a flag off; otherwise that flag is cleared. A scan that is not complete does neither, and one
+    that is ``spared`` by trust in the owner never flags. ``signature`` is kept for a version of an earlier release.
+    """
+    with transaction.atomic(using=env.database):
+        later, _created = LaterScan.objects.using(env.database).update_or_create(
+            version=version,
+            defaults={
+                "namespace": env.name,
+                "scan_key": key,
+                "verdict": decision.verdict.value,
+                "verdict_summary": decision.summary,
+                "capabilities": sorted({name for one in results for name in one.capabilities}),
+                "engines": [
+                    {"name": one.engine, "version": one.engine_version, "status": one.status.value} for one in results
+                ],
+                "findings": [finding.as_json() for finding in decision.findings],
+                "scanned_at": database_now(env.database),
+            },
+        )
+        keep_key(env, version, key)
+        if signature is not None and not version.normal_digest:
+            index_version(env, version, signature)
+        return Rescanned(decision.verdict.value, _flag(env, version, later, decision, spared=spared))
+
+
+def _flag(env: WorkerEnv, version: SkillVersion, later: LaterScan, decision: Decision, *, spared: bool) -> bool:
+    slug, number = version.skill.slug, version.version
+    if decision.verdict is Verdict.INCONCLUSIVE:
+        return bool(version.flag_reason)
+    before = max(_weight(verdict_of(version)), _weight(later.accepted_verdict))
+    if spared or _WEIGHTS.get(decision.verdict, 0) <= before:
+        clear(env, slug, FlagKind.VERDICT, version=number, actor=ACTOR, reason=f"scanned again: {decision.summary}")
+        return False
+    engines = ", ".join(f"{one['name']} {one['version']}" for one in later.engines)
+    reasons = " ".join(decision.reasons[:_MOST_REASONS])
+    details = {
+        "verdict": decision.verdict.value,
+        "publishedWith": verdict_of(version),
+        "reasons": list(decision.reasons),
+        "engines": later.engines,
+        "scanKey": later.scan_key,
+    }
+    said = f"Scanned again by {engines}, it would not be published without a person: {reasons}"
+    flag(env, slug, FlagKind.VERDICT, said, version=number, details=details, actor=ACTOR)
+    return True
+
+
+def _weight(verdict: str) -> int:
+    return _WEIGHTS.get(Verdict(verdict), 0) if verdict in set(Verdict) else 0
