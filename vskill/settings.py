@@ -225,6 +225,7 @@ RECOVERY_MAX_ATTEMPTS: int = _value["VSKILL_RECOVERY_MAX_ATTEMPTS"]
 VSKILL_SCHEDULE = {
     "recover_stuck": RECOVERY_INTERVAL,
     "external_scans": 60.0,
+    "rescan": 60.0,
     "check_repositories": 300.0,
     **dict.fromkeys(("purge_expired", "clean_scratch", "recount_downloads"), 3600.0),
 }

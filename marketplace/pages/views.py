@@ -20,6 +20,7 @@ from marketplace.pages.contract import contract_of_version
 from marketplace.pages.external import external_opinions
 from marketplace.pages.file import file_context
 from marketplace.pages.images import image_response
+from marketplace.pages.later_scan import later_scan
 from marketplace.pages.list_query import ListQuery
 from marketplace.pages.lists import home_context, list_context, publisher_context
 from marketplace.pages.source_health import repo_health
@@ -92,7 +93,8 @@ async def scan(request: HttpRequest, slug: str) -> HttpResponse:
     env = require_worker_env()
 
     def page(found: skill_page.Found) -> dict[str, Any]:
-        return {**skill_page.head(found), **skill_page.scan(found), "external": external_opinions(env, found)}
+        besides = {"external": external_opinions(env, found), "later": later_scan(env, found)}
+        return {**skill_page.head(found), **skill_page.scan(found), **besides}
 
     return await _page_of_skill(request, slug, "scan", "marketplace/scan.html", page)
 

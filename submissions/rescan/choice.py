@@ -56,10 +56,11 @@ class Walks:
         """Return the walks in a value; those that begin for any other value."""
         if not isinstance(value, dict):
             return cls()
-        numbers = [value.get(name) for name in ("downloads", "skill", "before")]
-        if not all(number is None or isinstance(number, int) for number in numbers):
+        numbers = {name: value.get(name) for name in ("downloads", "skill", "before")}
+        if not all(number is None or isinstance(number, int) for number in numbers.values()):
             return cls()
-        return cls(*numbers, value.get("mostUsedEnded") is True, value.get("newestEnded") is True)
+        ended = (value.get("mostUsedEnded") is True, value.get("newestEnded") is True)
+        return cls(**numbers, most_used_ended=ended[0], newest_ended=ended[1])
 
 
 def left_to_scan(env: WorkerEnv, key: str) -> QuerySet[SkillVersion]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from django.db import transaction
 
@@ -54,21 +54,19 @@ def record(
     that is ``spared`` by trust in the owner never flags. ``signature`` is kept for a version of an earlier release.
     """
     with transaction.atomic(using=env.database):
-        later, _created = LaterScan.objects.using(env.database).update_or_create(
-            version=version,
-            defaults={
-                "namespace": env.name,
-                "scan_key": key,
-                "verdict": decision.verdict.value,
-                "verdict_summary": decision.summary,
-                "capabilities": sorted({name for one in results for name in one.capabilities}),
-                "engines": [
-                    {"name": one.engine, "version": one.engine_version, "status": one.status.value} for one in results
-                ],
-                "findings": [finding.as_json() for finding in decision.findings],
-                "scanned_at": database_now(env.database),
-            },
-        )
+        found: dict[str, Any] = {
+            "namespace": env.name,
+            "scan_key": key,
+            "verdict": decision.verdict.value,
+            "verdict_summary": decision.summary,
+            "capabilities": sorted({name for one in results for name in one.capabilities}),
+            "engines": [
+                {"name": one.engine, "version": one.engine_version, "status": one.status.value} for one in results
+            ],
+            "findings": [finding.as_json() for finding in decision.findings],
+            "scanned_at": database_now(env.database),
+        }
+        later, _created = LaterScan.objects.using(env.database).update_or_create(version=version, defaults=found)
         keep_key(env, version, key)
         if signature is not None and not version.normal_digest:
             index_version(env, version, signature)

@@ -96,6 +96,7 @@ def test_cron_lines_are_such_and_their_commands_work() -> None:
     assert set(names) == {
         "recover_stuck",
         "external_scans",
+        "rescan",
         "check_repositories",
         "purge_expired",
         "clean_scratch",

@@ -28,6 +28,8 @@ _STATEMENTS: Final[Sequence[tuple[str, str]]] = (
     ('UPDATE "submissions_submissionentry"', "move"),
     ('INSERT INTO "submissions_submissiontransition"', "history"),
     ('INSERT INTO "marketplace_skillversion"', "version"),
+    ('INSERT INTO "marketplace_laterscan"', "later"),
+    ('INSERT INTO "marketplace_skillflag"', "flag"),
     ('INSERT INTO "kv_kventry"', "kv"),
 )
 # Among KV entries, only evidence is a step of the pipeline; heartbeats come at arbitrary times.
@@ -74,7 +76,7 @@ class KillPoints:
 
     def commit(self, commit: Callable[[], None]) -> None:
         """Commit a transaction and check the points around it, which are named for its most important write."""
-        written = [name for name in ("version", "message", "move", "entry") if name in self._in_transaction]
+        written = [name for name in ("version", "later", "message", "move", "entry") if name in self._in_transaction]
         self._in_transaction.clear()
         if not written:
             commit()

@@ -33,9 +33,10 @@ from submissions.states import State
 from submissions.store.batched_transitions import move
 from submissions.store.queries import get_submission
 from submissions.store.transitions import Step, create_submission
+from tests.marketplace.factories import publish_example, skill_md
 from tests.reliability import kill_points
 from tests.submissions.factories import make_submissions
-from tests.submissions.front_door import submit
+from tests.submissions.front_door import EVIL, submit
 from vskill.environments import WorkerEnv, get_environment
 from vskill.kv.models import KVEntry
 from vskill.kv.namespace import KVNamespace
@@ -65,6 +66,13 @@ def submit_to(*, names: Sequence[str], url: str) -> None:
     """Submit a repository to each environment."""
     for name in names:
         async_to_sync(submit)(get_environment(name), url, source="test", actor="tester")
+
+
+def publish_bad(*, names: Sequence[str]) -> None:
+    """Publish, in each environment, a skill that engines would hold, as one that they once found nothing in."""
+    body = EVIL.partition("# Keys")[2]
+    for name in names:
+        publish_example(get_environment(name), files={"SKILL.md": skill_md("hello-skill", "Says hello.", body)})
 
 
 def web(*, port: int, kill_at: str | None = None) -> None:
