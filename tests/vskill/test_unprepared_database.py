@@ -17,6 +17,7 @@ from vskill.unprepared_database import DatabaseNotPrepared, place_of, require_pr
 # What the commands of this project that use its tables are called with.
 ARGUMENTS = {
     "block": ["list"],
+    "check_repositories": [],
     "consume": ["--once"],
     "job": ["job_0"],
     "known_bad": ["list"],
@@ -35,7 +36,18 @@ ARGUMENTS = {
     "verify_store": [],
 }
 # These use no table, or migrate by themselves, or use those of Django, which manage.py watches over.
-OTHERS = {"clean_scratch", "evaluate", "first_admin", "rules", "scan", "settings", "state_diagram", "up"}
+OTHERS = {
+    "clean_scratch",
+    "evaluate",
+    "external_scans",
+    "first_admin",
+    "rules",
+    "scan",
+    "semgrep_scanner",
+    "settings",
+    "state_diagram",
+    "up",
+}
 
 
 @pytest.fixture
