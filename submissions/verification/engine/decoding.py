@@ -42,7 +42,7 @@ def decoded_texts(text: str) -> Iterator[tuple[int, str, str]]:
 
 def decode_base64(text: str) -> str | None:
     """Return what base64 stands for, uncompressed where it is compressed, or None."""
-    text = text.strip().replace("-", "+").replace("_", "/").rstrip("=")
+    text = "".join(text.split()).replace("-", "+").replace("_", "/").rstrip("=")
     if len(text) % 4 == 1:
         return None
     try:
@@ -67,6 +67,11 @@ def rotated(text: str) -> str:
 def is_telling(text: str) -> bool:
     """Return whether a text holds words of code, commands or addresses."""
     return _TELLING.search(text) is not None
+
+
+def is_wording(text: str) -> bool:
+    """Return whether a text is made of words, as instructions are."""
+    return len(text) >= 60 and text.count(" ") > len(text) // 12 and sum(map(str.isalpha, text)) > len(text) // 2
 
 
 def is_text(value: str) -> bool:

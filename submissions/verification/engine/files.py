@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import stat
 from collections.abc import Iterator
@@ -9,15 +10,18 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Final
 
+from submissions.verification.engine.guessing import guess_language
 from submissions.verification.engine.manifests import read_manifest, read_object
 from submissions.verification.engine.markdown import read_markdown
 from submissions.verification.engine.normal import normal_text
 from submissions.verification.engine.packages import is_package_file
 from submissions.verification.engine.parts import Kind, Part
 from submissions.verification.engine.vocabulary import SCRIPT_LANGUAGES
+from submissions.verification.file_kinds import is_code
 
 MAX_FILES: Final = 2000
 MAX_FILE: Final = 1_500_000
+_END: Final = 300_000
 MAX_TOTAL: Final = 12_000_000
 # Nothing that a person wrote has such a line, and a pattern must not walk along it.
 MAX_LINE: Final = 20_000
@@ -35,17 +39,27 @@ _TEXTS: Final = frozenset(
 )
 
 
+_LONGEST_DOCUMENT: Final = 200_000
+_NOT_CODE: Final = frozenset({"", "markdown", "json", "yaml", "toml", "ini", "html", "sql"})
+_RUNS: Final = re.compile(
+    r"(?<![\w./-])(sh|bash|zsh|source|python3?|node|perl|ruby|php|deno run|bun)\s+(?:-[\w-]+\s+){0,3}"
+    r"[\"']?(?:[\w.$@{}-]+/){0,6}([\w-][\w.-]*\.\w{1,12})\b"
+)
+
+
 @dataclass
 class SkillParts:
     """What a skill consists of: its parts in the order of its files, what was left unread, and disguises of letters.
 
-    ``unread`` and ``disguises`` are tuples of a file and a sentence, and of a file, a line and a kind.
+    ``unread`` and ``disguises`` are tuples of a file and a sentence, and of a file, a line and a kind. ``documents``
+    are the texts of the files whose names are not those of code, within a length.
     """
 
     parts: list[Part] = field(default_factory=list)
     unread: list[tuple[str, str]] = field(default_factory=list)
     disguises: list[tuple[str, int, str]] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
+    documents: dict[str, str] = field(default_factory=dict)
 
 
 def read_skill(root: Path) -> SkillParts:
@@ -62,13 +76,34 @@ def read_skill(root: Path) -> SkillParts:
             continue
         with path.open("rb") as file:
             data = file.read(MAX_FILE + 1)
+            if len(data) > MAX_FILE:
+                # What is put behind a lot of text is at its end. Lines of the end are counted without those between.
+                file.seek(-_END, os.SEEK_END)
+                data = data[: MAX_FILE - _END] + b"\n\n" + file.read(_END)
         if (text := _text_of(data, name, skill)) is None:
             continue
-        if len(data) > MAX_FILE and PurePosixPath(name).suffix.lower() not in _TABLES:
-            skill.unread.append((name, f"Only its first {MAX_FILE:,} bytes were read."))
+        if size > MAX_FILE and PurePosixPath(name).suffix.lower() not in _TABLES:
+            skill.unread.append((name, f"Of its {size:,} bytes only {MAX_FILE:,} at its beginning and end were read."))
         total += len(data)
         _read_file(text, name, skill)
+    skill.parts += _run_by_name(skill)
     return skill
+
+
+def _run_by_name(skill: SkillParts) -> list[Part]:
+    """Return as code the files whose names are those of data or text, but which the skill runs."""
+    run: dict[str, str] = {}
+    for part in skill.parts:
+        for match in _RUNS.finditer(part.text, 0, _LONGEST_DOCUMENT):
+            run.setdefault(
+                match[2], SCRIPT_LANGUAGES.get(match[1].rstrip("3"), "shell" if match[1] == "source" else "javascript")
+            )
+    named = {PurePosixPath(name).name: name for name in skill.documents}
+    return [
+        Part(Kind.CODE, skill.documents[named[base]], named[base], 1, language)
+        for base, language in run.items()
+        if base in named
+    ]
 
 
 def _files(root: Path) -> Iterator[Path]:
@@ -103,6 +138,8 @@ def _read_file(text: str, name: str, skill: SkillParts) -> None:
         text = _without_long_lines(text)
     suffix = PurePosixPath(name).suffix.lower()
     language = _language(text, name, suffix)
+    if name != "SKILL.md" and len(text) <= _LONGEST_DOCUMENT and (language in _NOT_CODE or suffix in _TABLES):
+        skill.documents[name] = text
     if suffix in _TABLES:
         skill.parts.append(Part(Kind.DATA, text[:100_000], name))
         return
@@ -115,8 +152,20 @@ def _read_file(text: str, name: str, skill: SkillParts) -> None:
         return
     held = list(read_manifest(text, name))
     skill.parts += held
+    if language == "" and not held:
+        _read_unnamed(text, name, skill)
+        return
     kind = Kind.DATA if language in {"json", "yaml", "toml", "ini", "html", ""} or held else Kind.CODE
     skill.parts.append(Part(kind, text, name, 1, language))
+
+
+def _read_unnamed(text: str, name: str, skill: SkillParts) -> None:
+    """Read a text whose name tells nothing: as the code that it looks like, or else as a document."""
+    language = guess_language(text) or ("other" if is_code(name) else "")
+    if language:
+        skill.parts.append(Part(Kind.CODE, text, name, 1, language))
+        return
+    skill.parts += read_markdown(text, name)
 
 
 def _within(part: Part) -> Iterator[Part]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any, Final
 
+from submissions.verification.engine.guessing import guess_language
 from submissions.verification.engine.parts import Kind, Part
 
 _LIFECYCLE: Final = frozenset(
@@ -76,9 +77,9 @@ def _read_json(text: str, file: str, name: str) -> Iterator[Part]:
 
 def _command(command: str, text: str, file: str, origin: str, starts: bool) -> Part:
     at = text.find(json.dumps(command)[1:41])
-    return Part(
-        Kind.CODE, command, file, text.count("\n", 0, max(at, 0)) + 1, "shell", origin=origin, starts_itself=starts
-    )
+    line = text.count("\n", 0, max(at, 0)) + 1
+    language = (guess_language(command) if "\n" in command else "") or "shell"
+    return Part(Kind.CODE, command, file, line, language, origin=origin, starts_itself=starts)
 
 
 def _unescaped(text: str) -> str:

@@ -74,7 +74,8 @@ class _Place:
 def _read_chunk(text: str, file: str, first: int) -> Iterator[Part]:
     place = _Place()
     prose: list[tuple[int, str]] = []
-    tokens = _block_tokens(text)
+    # Remarks in the form of a reference are read below; a parser takes long for thousands of them.
+    tokens = _block_tokens(_REFERENCE.sub(lambda match: "\n" * match[0].count("\n"), text))
     covered = 0
     for index, token in enumerate(tokens):
         if token.map is None and token.type != "inline":
@@ -160,8 +161,10 @@ def _inline_code(content: str, file: str, line: int, place: _Place, before: str)
 def _hidden(text: str, file: str, first: int) -> Iterator[Part]:
     unseen = [(match[2], match.start(2)) for match in _UNSEEN.finditer(text)] if "<" in text else []
     found = [(match[1], match.start(1)) for match in [*_COMMENT.finditer(text), *_REFERENCE.finditer(text)]]
+    seen: set[str] = set()
     for inside, at in [*found, *unseen]:
-        if inside.strip():
+        if inside.strip() and inside not in seen:
+            seen.add(inside)
             line = first + text.count("\n", 0, at)
             yield Part(Kind.COMMENT, inside, file, line, heading=" ", hidden=True)
             for match in _INLINE.finditer(inside):

@@ -24,6 +24,10 @@ class Phrase:
         """Return the first place where the phrase occurs in ``text``, or None."""
         lower = text.lower()
         for group in self._needs:
-            if not any(word in lower for word in group):
+            # No generator: this runs for every phrase and every sentence.
+            for word in group:
+                if word in lower:
+                    break
+            else:
                 return None
         return self._pattern.search(text)

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Sequence
 from typing import Final
 
+from submissions.verification.engine.guessing import guess_language
 from submissions.verification.engine.hosts import is_local, urls_in
 from submissions.verification.engine.parts import Kind, Part, Sign
 from submissions.verification.engine.python_calls import (
@@ -194,6 +195,10 @@ class PythonFlows(PythonValues):
             labels = frozenset[str]().union(*(one.labels for one in given)) - {REMOTE}
             if labels:
                 self._bind(node.func.value, Value(None, receiver.labels | labels))
+        if last == "join" and (pieces := self._pieces(node)) is not None and receiver.text is not None:
+            return Value(receiver.text.join(pieces)[:_LONGEST], arguments[0].labels)
+        if self._last and last in {"write", "write_text", "write_bytes", "writelines"} and arguments:
+            self._kept(node, arguments[0].text or "")
         made = called_value(name, receiver, arguments)
         if made is not None:
             return made
@@ -216,7 +221,7 @@ class PythonFlows(PythonValues):
                     self._sign("decoded-code-run", node)
                 elif label.startswith(REMOTE) and not _all_local(label):
                     self._sign("downloaded-code-run", node, label.partition(":")[2])
-            if first.text is not None and len(first.text) > 3 and not isinstance(node.args[0], ast.Constant):
+            if first.text is not None and len(first.text) > 3:
                 self._read_again(first.text, "python", "constants joined", node)
         elif name in SHELL_CALLS:
             if any(label.startswith(REMOTE) and not _all_local(label) for label in first.labels):
@@ -248,6 +253,20 @@ class PythonFlows(PythonValues):
             not one.startswith((REMOTE, FILE)) for one in first.labels
         ):
             self._sign("secret-in-lookup", node, name)
+
+    def _pieces(self, node: ast.Call) -> list[str] | None:
+        """Return the texts of a list that is written out as the first argument, where all are known."""
+        first = node.args[0] if node.args else None
+        if not isinstance(first, ast.List | ast.Tuple):
+            return None
+        texts = [self._value(one).text for one in first.elts]
+        known = [text for text in texts if text is not None]
+        return known if known and len(known) == len(texts) else None
+
+    def _kept(self, node: ast.Call, text: str) -> None:
+        """Read again what is written to a file where it looks like code."""
+        if "\n" in text and (language := guess_language(text)):
+            self._read_again(text, language, "file that is written", node)
 
     def _written(self, node: ast.Call, last: str, receiver: Value, arguments: list[Value]) -> None:
         """Note a file that is opened for writing where that changes what runs later."""

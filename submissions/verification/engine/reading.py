@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import replace
 from typing import Final
 
 from submissions.verification.engine.code_flows import MOST_STATEMENTS, CodeFlows
-from submissions.verification.engine.decoding import decoded_texts, is_telling
+from submissions.verification.engine.decoding import decoded_texts, is_telling, is_wording
 from submissions.verification.engine.files import SkillParts
+from submissions.verification.engine.grammar_flows import GrammarFlows
+from submissions.verification.engine.grammars import LONGEST, has_grammar
+from submissions.verification.engine.guessing import guess_language
+from submissions.verification.engine.markdown import read_markdown
 from submissions.verification.engine.packages import package_signs
 from submissions.verification.engine.parts import Kind, Part, Sign
 from submissions.verification.engine.prose import MOST_SENTENCES, prose_signs
@@ -23,6 +28,8 @@ MOST_PARTS: Final = 6000
 # Files of Python that use each other are read together where they are few and short.
 _MOST_RELATED: Final = 8
 _LONGEST_RELATED: Final = 40_000
+# Letters that grammars read in one skill; the rest is read statement by statement alone.
+_MOST_PARSED: Final = 600_000
 
 
 class Reading:
@@ -33,6 +40,7 @@ class Reading:
         self.unread: list[tuple[str, str]] = []
         self._shells: dict[str, ShellState] = {}
         self._functions = Functions()
+        self._parsed = 0
         waiting = deque((part, 0) for part in self._ordered(skill.parts))
         read = 0
         while waiting:
@@ -99,7 +107,14 @@ class Reading:
             self.unread.append((part.file, f"Only the first {MOST_STATEMENTS:,} statements were read."))
         code = CodeFlows(part)
         self.signs += code.run()
-        return code.found
+        if not has_grammar(part.language) or self._parsed > _MOST_PARSED:
+            return code.found
+        self._parsed += min(len(part.text), LONGEST)
+        grammar = GrammarFlows(part)
+        self.signs += grammar.run()
+        if not grammar.is_read:
+            self.unread.append((part.file, "Its grammar takes too long to parse it."))
+        return [*code.found, *grammar.found]
 
     def _python(self, part: Part) -> list[Part]:
         flows = PythonFlows(part, self._functions)
@@ -118,10 +133,17 @@ class Reading:
     def _decoded(self, part: Part) -> list[Part]:
         found: list[Part] = []
         for place, way, text in decoded_texts(part.text[:400_000]):
-            if not is_telling(text) or len(found) >= 50:
+            prose = part.kind is not Kind.CODE
+            if not (is_telling(text) or (prose and is_wording(text))) or len(found) >= 50:
                 continue
             line = part.line + (0 if part.origin else part.text.count("\n", 0, place))
-            kind = Kind.PROSE if part.kind is not Kind.CODE else Kind.CODE
-            for language in ("shell", "python") if kind is Kind.CODE else ("",):
-                found.append(Part(kind, text, part.file, line, language, part.heading, part.lead, way))
+            if prose:
+                found += [
+                    replace(one, line=line, origin=way, hidden=part.hidden)
+                    for one in read_markdown(text, part.file)
+                    if one.kind is not Kind.DATA
+                ]
+                continue
+            for language in dict.fromkeys((guess_language(text) or "shell", "shell", "python")):
+                found.append(Part(Kind.CODE, text, part.file, line, language, part.heading, part.lead, way))
         return found

@@ -19,7 +19,7 @@ from submissions.verification.engine.values import (
     labels_of_name,
     send_rule,
 )
-from submissions.verification.engine.vocabulary import FETCHERS, INTERPRETERS, SHELLS
+from submissions.verification.engine.vocabulary import FETCHERS, INTERPRETERS, SCRIPT_LANGUAGES, SHELLS
 
 _NAME_ONLY: Final = re.compile(r"[A-Z][A-Z0-9_]{3,60}")
 _BODY: Final = re.compile(
@@ -77,6 +77,10 @@ _LOOKUPS: Final = frozenset({"dig", "nslookup", "host", "ping", "drill"})
 _OPENS: Final = frozenset({"while", "for", "until", "{", "("})
 _CLOSES: Final = frozenset({"done", "}", ")"})
 _DEEPEST: Final = 5
+_LONGEST_KEPT: Final = 100_000
+_WRITTEN: Final = frozenset(
+    {"shell", "python", "javascript", "powershell", "ruby", "perl", "php", "go", "rust", "csharp"}
+)
 
 
 class ShellFlows(ShellOutputs):
@@ -120,8 +124,9 @@ class ShellFlows(ShellOutputs):
             self.state.variables[name] = (value, labels)
         if not command.words:
             return Output(inner.labels)
-        if command.words[0].startswith("$") and (named := self._expand(command.words[0]).split()):
-            command.words[:1] = named
+        if command.words[0].startswith("$") and "\0" not in command.words[0]:
+            # A program whose name is put together.
+            command.words[:1] = self._expand(command.words[0]).split() or command.words[:1]
         if command.name == "read" or command.words[0] in {"for", "select"}:
             self._bound(command, flowing, inner)
             return Output()
@@ -131,6 +136,7 @@ class ShellFlows(ShellOutputs):
         self._sinks(command, flowing, inner, at)
         for target in command.targets:
             self.state.files[base_name(target)] = output.labels
+            self._kept(target, command.document or output.text or "", line)
             for name, detail in shell_rules.write_signs(target, self._expand(command.text) + command.document):
                 self._sign(name, line, detail)
         return Output() if command.targets and command.name != "tee" else output
@@ -169,6 +175,30 @@ class ShellFlows(ShellOutputs):
         ):
             self._executed(command, flowing, inner, at)
 
+    def _kept(self, target: str, text: str, line: int) -> None:
+        """Keep what is written to a file, and read it as the script that its name says it is."""
+        if not text.strip():
+            return
+        name = base_name(target)
+        self.state.texts[name] = (self.state.texts.get(name, "") + text + "\n")[:_LONGEST_KEPT]
+        if (language := SCRIPT_LANGUAGES.get(name.rpartition(".")[2].lower(), "")) in _WRITTEN:
+            self._read_again(text, language, "file that is written", line)
+
+    def _put_together(self, command: Command, flowing: Output, inner: Output, at: tuple[int, int]) -> None:
+        """Read again what a shell is given as text: an argument of eval, what is piped to it, a file written before."""
+        name, words = command.name, command.program[1:]
+        language = "python" if name.startswith("python") else "javascript" if name in {"node", "bun"} else "shell"
+        text = ""
+        if name == "eval":
+            text = self._expand(" ".join(words)).replace("\0", inner.text or "")
+        elif name in SHELLS | INTERPRETERS | {"source", "."}:
+            script = next((word for word in words if not word.startswith("-")), "")
+            text = self.state.texts.get(base_name(script), "") if script else command.document or flowing.text or ""
+        elif command.program:
+            text = self.state.texts.get(base_name(command.program[0]), "")
+        if text.strip() and at[1] < _DEEPEST and text.strip() != self.part.text.strip():
+            self._read_again(text, language, "text that is run", at[0])
+
     def _request(self, command: Command, flowing: Output, inner: Output, line: int) -> None:
         labels: set[str] = set()
         sent = False
@@ -196,6 +226,7 @@ class ShellFlows(ShellOutputs):
 
     def _executed(self, command: Command, flowing: Output, inner: Output, at: tuple[int, int]) -> None:
         name, words = command.name, command.program[1:]
+        self._put_together(command, flowing, inner, at)
         inline = [
             words[i + 1] for i, word in enumerate(words[:-1]) if word in {"-c", "-e", "-Command", "-command", "-ep"}
         ]

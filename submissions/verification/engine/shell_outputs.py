@@ -31,10 +31,15 @@ _OUTPUT: Final = frozenset({"-o", "--output", "-O", "--output-document", "-OutFi
 
 @dataclass
 class ShellState:
-    """What earlier commands of the same document have left: values of variables, and what files hold."""
+    """What earlier commands of the same document have left.
+
+    ``variables`` have a text and labels, ``files`` the labels of what a file holds, and ``texts`` what was written to
+    one.
+    """
 
     variables: dict[str, tuple[str, frozenset[str]]] = field(default_factory=dict)
     files: dict[str, frozenset[str]] = field(default_factory=dict)
+    texts: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass
