@@ -19,12 +19,13 @@ from marketplace.models import ALIAS_PREFIX, SKILL_PREFIX, HistoryEvent, SkillEn
 from marketplace.operations import FOR_MANY, OPERATIONS, Operation
 from marketplace.pages.wording import VERDICTS
 from marketplace.records import Visibility
+from marketplace.reference_admin import ReferenceAdmin
 from vskill.entry_admin import BoundedPaginator
 from vskill.operations_admin import OperationsAdmin
 from vskill.read_only_admin import ChoiceFilter, ReadOnlyAdmin, prefix_range, pretty_json
 from vskill.worker_context import require_worker_env
 
-__all__ = ["BlockAdmin", "FlagAdmin", "HistoryAdmin", "KnownBadAdmin", "SkillAdmin"]
+__all__ = ["BlockAdmin", "FlagAdmin", "HistoryAdmin", "KnownBadAdmin", "ReferenceAdmin", "SkillAdmin"]
 
 Target = tuple[SkillEntry, str]
 """A skill, and the version that an operation is for; empty for an operation on the whole skill."""

@@ -15,6 +15,7 @@ import environ
 
 from vskill.client_kinds import NETWORKS, RATE
 from vskill.engine_variables import ENGINE_VARIABLES, SCAN_SECRET
+from vskill.reference_variables import REFERENCE_VARIABLES
 from vskill.variable_kinds import (
     HOSTS,
     SWITCH,
@@ -205,6 +206,7 @@ VARIABLES: Final[tuple[Variable, ...]] = (
         Variable("VSKILL_KV_READ_TIMEOUT", duration(above=0), 30.0, "time after which a read counts as timed out"),
     ),
     *VISITOR_VARIABLES,
+    *REFERENCE_VARIABLES,
     *grouped(
         "The queue",
         Variable("VSKILL_QUEUE_MAX_BATCH_SIZE", integer(minimum=1), 3, "messages of a batch"),

@@ -227,6 +227,8 @@ VSKILL_SCHEDULE = {
     "external_scans": 60.0,
     "rescan": 60.0,
     "check_repositories": 300.0,
+    # Often and little at a time, because the commands run one after the other.
+    "watch_references": 600.0,
     **dict.fromkeys(("purge_expired", "clean_scratch", "recount_downloads"), 3600.0),
 }
 
@@ -238,6 +240,10 @@ SEMGREP: str = _value["VSKILL_SEMGREP"] or str(BASE_DIR / ".engines" / "semgrep"
 FETCH_SECONDS: float = _value["VSKILL_FETCH_SECONDS"]
 FETCH_PROCESSES: int = _value["VSKILL_FETCH_PROCESSES"]
 SCAN_PROCESSES: int = _value["VSKILL_SCAN_PROCESSES"]
+WATCH_INTERVAL: float = _value["VSKILL_WATCH_INTERVAL"]
+WATCH_PAUSE: float = _value["VSKILL_WATCH_PAUSE"]
+WATCH_LIMIT: int = _value["VSKILL_WATCH_LIMIT"]
+WATCH_SECONDS: float = _value["VSKILL_WATCH_SECONDS"]
 
 
 def _not_a_health_check(record: logging.LogRecord) -> bool:

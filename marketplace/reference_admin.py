@@ -1,0 +1,73 @@
+"""The operators' view of what published versions refer to: what changed, what fails, and when it was looked at last."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Q
+from django.http import HttpRequest, HttpResponse
+from django.utils.safestring import SafeString
+
+from marketplace.models import ReferenceEntry
+from marketplace.reference_models import ADDRESS_PREFIX
+from vskill.entry_admin import BoundedPaginator
+from vskill.kv.models import KVEntry
+from vskill.kv.namespace import KVNamespace
+from vskill.read_only_admin import ChoiceFilter, ReadOnlyAdmin, prefix_range, pretty_json
+from vskill.worker_context import require_worker_env
+
+# Written by the command that fetches.
+LAST_RUN_KEY = "watch:last-run"
+
+
+class StateFilter(ChoiceFilter):
+    """Uses that have changed since the check of their version, or addresses that are not reached."""
+
+    title = "state"
+    parameter_name = "state"
+    choices_offered = (("changed", "changed since the check"), ("failing", "not reached"), ("addresses", "addresses"))
+
+    def condition(self, choice: str) -> Q | None:
+        """Return the condition of a state."""
+        return {
+            "changed": Q(changed_at__isnull=False, version_number__isnull=False),
+            "failing": Q(failures__gt=0),
+            "addresses": prefix_range("key", ADDRESS_PREFIX),
+        }.get(choice)
+
+
+@admin.register(ReferenceEntry)
+class ReferenceAdmin(ReadOnlyAdmin):
+    """Addresses that are fetched again, and their uses by versions."""
+
+    list_display = ("url", "version_number", "changed_at", "failures", "due_at")
+    list_filter = (StateFilter,)
+    search_fields = ("key",)
+    search_help_text = "The beginning of a key, such as address: or use:"
+    ordering = ("-id",)
+    paginator = BoundedPaginator
+    fields = ("key", "url", "host", "version_number", "changed_at", "failures", "due_at", "content")
+    readonly_fields = fields
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """Show the list below a line that says when the addresses were fetched last."""
+        outcome = KVNamespace(KVEntry, require_worker_env()).get_sync(LAST_RUN_KEY)
+        context = {"subtitle": last_run_words(outcome.value if outcome.found else None), **(extra_context or {})}
+        return super().changelist_view(request, context)
+
+    @admin.display(description="value")
+    def content(self, row: ReferenceEntry) -> SafeString:
+        """Return the value, indented."""
+        return pretty_json(row.value)
+
+
+def last_run_words(value: Any) -> str:
+    """Return in a sentence when ``watch_references`` ran last and what it did."""
+    if not isinstance(value, Mapping):
+        return "watch_references has not run yet."
+    return (
+        f"Last fetched {str(value.get('endedAt', ''))[:16].replace('T', ' ')} UTC: {value.get('fetched')} fetched, "
+        f"{value.get('changed')} versions flagged, {value.get('failed')} failed, {value.get('left')} left."
+    )
