@@ -11,15 +11,13 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.safestring import SafeString
 
 from marketplace.models import ReferenceEntry
+from marketplace.reference_changes import LAST_RUN_KEY
 from marketplace.reference_models import ADDRESS_PREFIX
 from vskill.entry_admin import BoundedPaginator
 from vskill.kv.models import KVEntry
 from vskill.kv.namespace import KVNamespace
 from vskill.read_only_admin import ChoiceFilter, ReadOnlyAdmin, prefix_range, pretty_json
 from vskill.worker_context import require_worker_env
-
-# Written by the command that fetches.
-LAST_RUN_KEY = "watch:last-run"
 
 
 class StateFilter(ChoiceFilter):

@@ -11,6 +11,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from marketplace.reference_changes import (
+    LAST_RUN_KEY,
     Address,
     due_addresses,
     note_failed,
@@ -32,7 +33,6 @@ from vskill.kv.namespace import KVNamespace
 from vskill.kv.threads import readers, writers
 from vskill.processes.heartbeat import process_name
 
-LAST_RUN_KEY: Final = "watch:last-run"
 _HOSTS_AT_ONCE: Final = 6
 # Longer than any fetch takes.
 _SPARE: Final = timedelta(seconds=30)

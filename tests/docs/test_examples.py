@@ -101,6 +101,7 @@ def test_cron_lines_are_such_and_their_commands_work() -> None:
         "purge_expired",
         "clean_scratch",
         "recount_downloads",
+        "watch_references",
     }
 
 

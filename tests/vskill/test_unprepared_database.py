@@ -27,6 +27,7 @@ ARGUMENTS = {
     "purge_expired": [],
     "queue_status": [],
     "recount_downloads": [],
+    "watch_references": [],
     "recover_stuck": [],
     "rescan": [],
     "resume": [],
