@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from django.contrib import admin
 from django.db.models import Q
@@ -18,6 +18,8 @@ from vskill.kv.models import KVEntry
 from vskill.kv.namespace import KVNamespace
 from vskill.read_only_admin import ChoiceFilter, ReadOnlyAdmin, prefix_range, pretty_json
 from vskill.worker_context import require_worker_env
+
+_LONGEST_SHOWN: Final = 50
 
 
 class StateFilter(ChoiceFilter):
@@ -40,7 +42,7 @@ class StateFilter(ChoiceFilter):
 class ReferenceAdmin(ReadOnlyAdmin):
     """Addresses that are fetched again, and their uses by versions."""
 
-    list_display = ("url", "version_number", "changed_at", "failures", "due_at")
+    list_display = ("shown_url", "version_number", "changed_at", "failures", "due_at")
     list_filter = (StateFilter,)
     search_fields = ("key",)
     search_help_text = "The beginning of a key, such as address: or use:"
@@ -54,6 +56,11 @@ class ReferenceAdmin(ReadOnlyAdmin):
         outcome = KVNamespace(KVEntry, require_worker_env()).get_sync(LAST_RUN_KEY)
         context = {"subtitle": last_run_words(outcome.value if outcome.found else None), **(extra_context or {})}
         return super().changelist_view(request, context)
+
+    @admin.display(description="address")
+    def shown_url(self, row: ReferenceEntry) -> str:
+        """Return the address, cut where it would push the other columns out of sight."""
+        return row.url if len(row.url) <= _LONGEST_SHOWN else f"{row.url[:_LONGEST_SHOWN]}…"
 
     @admin.display(description="value")
     def content(self, row: ReferenceEntry) -> SafeString:

@@ -47,8 +47,9 @@ def publish_one(env: WorkerEnv, pages: Pages, *urls: str, **details: Any) -> Non
 
 def make_due() -> None:
     """Let a day pass for all addresses."""
-    for row in ReferenceEntry.objects.filter(key__startswith=ADDRESS_PREFIX):
+    rows: Any = ReferenceEntry.objects
+    for row in rows.filter(key__startswith=ADDRESS_PREFIX):
         value = {**json.loads(row.value), "dueAt": "2020-01-01T00:00:00.000Z"}
-        ReferenceEntry.objects.filter(pk=row.pk).write_row(
+        rows.filter(pk=row.pk).write_row(
             value=json.dumps(value), version=F("version") + 1, **ReferenceEntry.project(value)
         )
