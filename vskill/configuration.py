@@ -58,9 +58,8 @@ def _own_database(values: Mapping[str, Any]) -> dict[str, Any]:
 def _one_environment(values: Mapping[str, Any]) -> dict[str, Any]:
     roots = [*values["VSKILL_SOURCE_ROOTS"], str(values["VSKILL_DATA_DIR"] / "demo")]
     policy = {"source_file_roots": roots, "external_scanners": values["VSKILL_EXTERNAL_SCANNERS"]}
-    secrets = {"external_scans": SCAN_SECRET} if values[SCAN_SECRET] else {}
-    named = {"hosts": values["VSKILL_HOSTS"], "public_url": values["VSKILL_PUBLIC_URL"]}
-    return {"default": {**named, "policy": policy, "secrets": secrets}}
+    named = {"hosts": values["VSKILL_HOSTS"], "public_url": values["VSKILL_PUBLIC_URL"], "policy": policy}
+    return {"default": {**named, "secrets": {"external_scans": SCAN_SECRET} if values[SCAN_SECRET] else {}}}
 
 
 VARIABLES: Final[tuple[Variable, ...]] = (
