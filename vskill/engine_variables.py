@@ -28,6 +28,16 @@ ENGINE_VARIABLES: Final = grouped(
         secret=True,
     ),
     Variable(
+        "VSKILL_ADVISER_URL",
+        TEXT,
+        "",
+        "where the engine `adviser` asks a language model: an endpoint for chat completions, as OpenAI's",
+        shown="none",
+        example="https://models.example.org/v1/chat/completions",
+    ),
+    Variable("VSKILL_ADVISER_MODEL", TEXT, "", "the name of that model", shown="none"),
+    Variable("VSKILL_ADVISER_KEY", TEXT, "", "the key for that endpoint", shown="none", secret=True),
+    Variable(
         "VSKILL_CISCO",
         TEXT,
         "",

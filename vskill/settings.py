@@ -233,6 +233,9 @@ VSKILL_SCHEDULE = {
 }
 
 # --- other engines -------------------------------------------------------------------------------------------------
+ADVISER_URL: str = _value["VSKILL_ADVISER_URL"]
+ADVISER_MODEL: str = _value["VSKILL_ADVISER_MODEL"]
+ADVISER_KEY: str = _value["VSKILL_ADVISER_KEY"]
 CISCO: str = _value["VSKILL_CISCO"] or str(BASE_DIR / ".engines" / "cisco" / "bin" / "skill-scanner")
 SEMGREP: str = _value["VSKILL_SEMGREP"] or str(BASE_DIR / ".engines" / "semgrep" / "bin" / "semgrep")
 

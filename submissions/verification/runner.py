@@ -87,6 +87,7 @@ async def _run(engine: Engine, tree: Path, limits: EngineLimits) -> ChildResult:
             "PYTHONDONTWRITEBYTECODE": "1",
             # A fixed order of sets, because the same content must give the same result.
             "PYTHONHASHSEED": "0",
+            **engine.environment(),
         }
         child_limits = ChildLimits(
             seconds=limits.seconds,
@@ -94,7 +95,7 @@ async def _run(engine: Engine, tree: Path, limits: EngineLimits) -> ChildResult:
             address_space=limits.address_space,
             cpu_seconds=limits.cpu_seconds,
             file_bytes=limits.file_bytes,
-            network=False,
+            network=engine.network,
         )
         return await run_child(engine.command(tree), env=env, cwd=Path(scratch), limits=child_limits)
 

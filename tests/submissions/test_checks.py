@@ -88,7 +88,7 @@ def test_a_sqlite_without_returning_is_refused(settings: Settings, monkeypatch: 
 
 @pytest.mark.parametrize(
     ("engine", "hint"),
-    [("skilltotl", "Did you mean skilltotal?"), ("husk", "Known engines: cisco, skilltotal, vskill.")],
+    [("skilltotl", "Did you mean skilltotal?"), ("husk", "Known engines: adviser, cisco, skilltotal, vskill.")],
 )
 def test_an_engine_that_does_not_exist_is_refused_with_the_nearest_one(
     settings: Settings, engine: str, hint: str

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from submissions.verification.engines.adviser import Adviser
 from submissions.verification.engines.base import Engine
 from submissions.verification.engines.cisco import Cisco
 from submissions.verification.engines.own import OwnEngine
 from submissions.verification.engines.skilltotal import SkillTotal
 from submissions.verification.errors import UnknownEngine
 
-ENGINES: Final[dict[str, type[Engine]]] = {one.name: one for one in (OwnEngine, SkillTotal, Cisco)}
-"""Every engine by its name; ``cisco`` is installed apart."""
+ENGINES: Final[dict[str, type[Engine]]] = {one.name: one for one in (OwnEngine, SkillTotal, Cisco, Adviser)}
+"""Every engine by its name; ``cisco`` is installed apart, and ``adviser`` needs an endpoint."""
 
 
 def get_engines(names: Iterable[str]) -> list[Engine]:

@@ -91,6 +91,12 @@ class Engine(ABC):
 
     name: ClassVar[str]
     adapter: ClassVar[int] = 1
+    network: ClassVar[bool] = False
+    """Whether its child may use the network; only an engine that asks another machine has it."""
+
+    def environment(self) -> Mapping[str, str]:
+        """Return environment variables that its child gets besides the usual ones."""
+        return {}
 
     @property
     @abstractmethod

@@ -135,7 +135,7 @@ def test_output_that_is_no_report_is_a_value_error() -> None:
 
 def test_engines_are_known_by_name() -> None:
     assert [engine.name for engine in get_engines(["skilltotal", "skilltotal"])] == ["skilltotal"]
-    with pytest.raises(UnknownEngine, match="Known ones: cisco, skilltotal, vskill"):
+    with pytest.raises(UnknownEngine, match="Known ones: adviser, cisco, skilltotal, vskill"):
         get_engines(["nosuch"])
 
 
