@@ -123,6 +123,26 @@ def test_sources_are_chosen_and_held_out(corpus: Path) -> None:
     assert "quiet" not in said
 
 
+def test_each_source_is_held_out_in_turn(corpus: Path) -> None:
+    (corpus / "quiet" / "run.py").write_text((corpus / "thief" / "run.py").read_text() + "\nprint(1)\n")
+    report, said = evaluate(corpus, "--engine", "vskill", "--in-turn")
+    held = {one["name"]: one["judges"]["vskill"]["malicious"]["stopped"]["hits"] for one in report["sections"]}
+    # Each of the two sources has what the rule was seen to hold in the other.
+    assert held == {"all": 2, "held out in turn": 2, "held out in turn, untried rules judge too": 2}
+    assert report["folds"] == {"a": [], "b": []}
+    assert "a is judged by all rules." in said
+    label(corpus, ROWS[:1] + ROWS[2:])
+    report, said = evaluate(corpus, "--engine", "vskill", "--in-turn")
+    held = {one["name"]: one["judges"]["vskill"]["malicious"]["stopped"]["hits"] for one in report["sections"]}
+    assert held == {"all": 1, "held out in turn": 0, "held out in turn, untried rules judge too": 1}
+    assert "results" not in report["sections"][1]
+
+
+def test_only_our_own_rules_are_left_out_in_turn(corpus: Path) -> None:
+    with pytest.raises(CommandError, match="not measured"):
+        evaluate(corpus, "--in-turn")
+
+
 @pytest.mark.parametrize(
     ("row", "why"),
     [
