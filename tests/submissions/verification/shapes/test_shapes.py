@@ -21,7 +21,7 @@ from tests.submissions.verification.shapes import files_of, names
 # The bar is 56 and 2 of the first two. The others were written to see what generalises: at first 11 and 2 of the fresh
 # ones were held, and 10 and 0 of the later ones, which were written after the rules for the fresh.
 HELD: Final = {
-    "hostile": (54, 60),
+    "hostile": (56, 60),
     "honest": (0, 40),
     "fresh-hostile": (39, 40),
     "fresh-honest": (1, 20),
