@@ -105,7 +105,7 @@ def cannot_run(path: str, beginning: bytes, *, executable: bool) -> bool:
         return False
     if _COMPILED.search(path) or _LOADED.search(path) or archive_kind(path, beginning) is not None:
         return False
-    return _TABLES.search(path) is not None or b"\0" in beginning
+    return _TABLES.search(path) is not None or b"\0" in beginning or beginning.startswith(b"%PDF-")
 
 
 def _is_text(beginning: bytes) -> bool:

@@ -193,13 +193,15 @@ def _publishable(
     structure_findings: Sequence[Finding], results: Sequence[EngineResult], pre_scan_capabilities: Collection[str]
 ) -> tuple[Verdict, str, list[str]]:
     findings = [finding for finding in structure_findings if finding.severity is not Severity.INFO]
+    noted = set()
     unread = _coverage(results).unread
-    findings += [
-        finding
-        for result in results
-        for finding in result.findings
-        if finding.kind is not FindingKind.COVERAGE or finding.file in unread
-    ]
+    for finding in (finding for result in results for finding in result.findings):
+        if finding.kind is FindingKind.COVERAGE:
+            # Each engine has a note about a file that none has read.
+            if finding.file not in unread or finding.file in noted:
+                continue
+            noted.add(finding.file)
+        findings.append(finding)
     capabilities = sorted({*pre_scan_capabilities, *(name for result in results for name in result.capabilities)})
     if not findings and not capabilities:
         return Verdict.CLEAR, "No known pattern found.", []

@@ -118,6 +118,9 @@ def _files(root: Path) -> Iterator[Path]:
 
 
 def _text_of(data: bytes, name: str, skill: SkillParts) -> str | None:
+    if data.startswith(b"%PDF-"):
+        skill.unread.append((name, "It is a PDF, whose text is not read."))
+        return None
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return data.decode("utf-16", "replace")
     if b"\0" not in data:

@@ -35,7 +35,7 @@ class SkillTotal(Engine):
     """Run skilltotal, which takes about 0.1 s per skill."""
 
     name = "skilltotal"
-    adapter = 2
+    adapter = 3
 
     @property
     def version(self) -> str:

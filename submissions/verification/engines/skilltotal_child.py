@@ -81,10 +81,10 @@ def _silently_unread(root: Path) -> Iterator[dict[str, Any]]:
         with path.open("rb") as file:
             head = file.read(16)
         in_skipped_folder = any(name.startswith(f"{folder}/") for folder, _kind in index.skipped_dirs)
-        if in_skipped_folder or (head and _MEDIA.match(head) is None):
+        if in_skipped_folder or head.startswith(b"%PDF-") or (head and _MEDIA.match(head) is None):
             yield {
-                "title": "File not analyzed",
-                "reason": "It lies in a folder that is passed over, or is neither text nor a known kind of media.",
+                "title": "File not read",
+                "reason": "It is a PDF, lies in a folder that is passed over, or is neither text nor a kind of media.",
                 "file": name,
                 "line": None,
             }

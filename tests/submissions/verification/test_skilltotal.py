@@ -28,7 +28,7 @@ async def scan(tmp_path: Path, files: dict[str, str | bytes]) -> EngineResult:
 
 async def test_an_honest_skill_is_clear(tmp_path: Path) -> None:
     result = await scan(tmp_path, {"SKILL.md": skill_md(), "scripts/hello.py": 'print("hello")\n'})
-    assert result == EngineResult("skilltotal", SkillTotal().version, EngineStatus.COMPLETE, adapter=2)
+    assert result == EngineResult("skilltotal", SkillTotal().version, EngineStatus.COMPLETE, adapter=3)
 
 
 async def test_what_a_skill_can_do_is_no_finding(tmp_path: Path) -> None:

@@ -151,6 +151,19 @@ def test_what_one_engine_left_unread_another_may_have_read(
     assert (decision.verdict, decision.reasons) == (verdict, (reason,) if reason else ())
 
 
+def test_a_file_that_no_engine_read_is_noted_once() -> None:
+    results = [
+        result(
+            finding("coverage", Severity.INFO, FindingKind.COVERAGE, file="a.pdf", engine=name),
+            engine=name,
+            status=EngineStatus.PARTIAL,
+        )
+        for name in ("skilltotal", "vskill")
+    ]
+    decision = decide([], results, OTHERS, inert={"a.pdf"})
+    assert (decision.verdict, decision.reasons) == (Verdict.NOTES, ("Title of coverage (a.pdf:3).",))
+
+
 def test_an_engine_that_failed_is_not_made_up_for_by_another() -> None:
     failed = result(engine="skilltotal", status=EngineStatus.FAILED)
     assert decide([], [failed, result(engine="vskill")], OTHERS).verdict is Verdict.INCONCLUSIVE
