@@ -12,6 +12,7 @@ class SubmissionsConfig(AppConfig):
     verbose_name = "Submissions"
 
     def ready(self) -> None:
-        """Register the system checks, and the admin of the queue, which lies in the queue's own room."""
+        """Register the system checks, and the admins of the queue and the review, which lie in rooms of their own."""
         from submissions import checks  # noqa: F401, PLC0415 - importing registers them; apps must be ready first
         from submissions.queue import admin  # noqa: F401, PLC0415 - as above
+        from submissions.review import admin as review_admin  # noqa: F401, PLC0415 - as above

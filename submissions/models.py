@@ -8,6 +8,7 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from submissions.review_rank import review_rank
 from submissions.states import LIVE_STATES, STUCK_STATES, State
 from vskill.kv.clock import parse_isoformat
 from vskill.kv.models import AbstractKVEntry, KVEntryManager
@@ -31,6 +32,7 @@ class SubmissionEntry(AbstractKVEntry):
         "verdict",
         "state_at",
         "submitted_at",
+        "review_rank",
     )
 
     state = models.CharField(max_length=24, blank=True, default="")
@@ -42,6 +44,8 @@ class SubmissionEntry(AbstractKVEntry):
     verdict = models.CharField(max_length=16, blank=True, default="")
     state_at = models.DateTimeField(null=True, blank=True)
     submitted_at = models.DateTimeField(null=True, blank=True)
+    # None where no person has to decide; the previous release writes rows without it.
+    review_rank = models.IntegerField(null=True, blank=True)
 
     objects: ClassVar[KVEntryManager[SubmissionEntry]] = KVEntryManager()
 
@@ -73,6 +77,12 @@ class SubmissionEntry(AbstractKVEntry):
                 name="submission_address_prefix",
             ),
             models.Index(fields=["namespace", "skill_name"], name="submission_name"),
+            # In the order of the review queue.
+            models.Index(
+                fields=["namespace", "-review_rank", "submitted_at", "id"],
+                condition=Q(review_rank__isnull=False),
+                name="submission_review",
+            ),
         ]
 
     @property
@@ -99,7 +109,48 @@ class SubmissionEntry(AbstractKVEntry):
             "verdict": text("verdict", 16),
             "state_at": parse_isoformat(fields.get("updatedAt")),
             "submitted_at": parse_isoformat(fields.get("createdAt")),
+            "review_rank": review_rank(fields),
         }
+
+
+class HeldSubmission(SubmissionEntry):
+    """A submission that waits for a reviewer, for the admin; it is read and written as any other."""
+
+    class Meta:
+        proxy = True
+        verbose_name = "held submission"
+        verbose_name_plural = "review queue"
+
+
+class RuleSign(models.Model):
+    """One rule of one engine that holds one submission, and what a reviewer decided about that submission.
+
+    ``outcome`` is empty until then. The accuracy of a rule is counted over these rows, so that reviewers who decide at
+    the same time write no row of each other.
+    """
+
+    namespace = models.CharField(max_length=64)
+    submission_id = models.CharField(max_length=64)
+    engine = models.CharField(max_length=64)
+    rule_id = models.CharField(max_length=200)
+    severity = models.CharField(max_length=16)
+    outcome = models.CharField(
+        max_length=16, blank=True, default="", help_text="upheld or overturned; empty: undecided"
+    )
+
+    class Meta:
+        verbose_name = "sign of a rule"
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.UniqueConstraint(
+                fields=["namespace", "submission_id", "engine", "rule_id"], name="sign_once_per_submission"
+            ),
+        ]
+        indexes: ClassVar[list[models.Index]] = [
+            models.Index(fields=["namespace", "engine", "rule_id", "outcome"], name="sign_of_rule"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.engine} {self.rule_id} on {self.submission_id}"
 
 
 class SubmissionTransition(models.Model):

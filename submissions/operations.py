@@ -14,10 +14,12 @@ from marketplace.skills.blocklist import BlockKind, add_block
 from marketplace.skills.publishers import publisher_identity
 from submissions import messages
 from submissions.states import ACTIVE_STATES, IllegalTransition, State
+from submissions.store.decided import answered, read_seen, settle_review
 from submissions.store.evidence import read_signature_sync
 from submissions.store.holds import forget_recoveries
 from submissions.store.queries import live_submission, read_submission
 from submissions.store.records import Submission, SubmissionNotFound
+from submissions.store.signs import SignOutcome
 from submissions.store.transitions import repeat, transition
 from vskill.environments import WorkerEnv
 from vskill.errors import VskillError
@@ -100,14 +102,15 @@ def retry(env: WorkerEnv, kind: str, subject: str, *, actor: str, reason: str) -
         return True
 
 
-def approve(env: WorkerEnv, submission_id: str, *, actor: str, reason: str) -> Submission:
+def approve(env: WorkerEnv, submission_id: str, *, actor: str, reason: str, seen: int | None = None) -> Submission:
     """Let a held submission be published: the content that was checked, or nothing.
 
-    ``actor`` and ``reason`` are kept with the approval and in the history of ``submission_id``. Raises ``NeverScanned``
-    where no content was checked, and ``IllegalTransition`` where it is not held.
+    ``actor`` and ``reason`` are kept with the approval and in the history of ``submission_id``. ``seen`` is the version
+    that was looked at. Raises ``NeverScanned`` where no content was checked, ``IllegalTransition`` where it is not
+    held, and ``VersionConflict`` where it has moved since it was ``seen``.
     """
     with transaction.atomic(using=env.database):
-        submission = read_submission(env, submission_id)
+        submission = read_seen(env, submission_id, seen)
         # The pipeline approves from the states of checking; a person must not end a check half-way.
         if submission.state is not State.ON_HOLD:
             raise IllegalTransition(
@@ -122,28 +125,37 @@ def approve(env: WorkerEnv, submission_id: str, *, actor: str, reason: str) -> S
             reason=reason,
             actor=actor,
             trigger=TRIGGER,
-            changes={"approvedBy": actor, "approvalReason": reason},
+            changes={
+                "approvedBy": actor,
+                "approvalReason": reason,
+                **answered(submission, SignOutcome.OVERTURNED, actor=actor, words=reason),
+            },
             by_operator=True,
         )
+        settle_review(env, submission_id, SignOutcome.OVERTURNED)
         _forget_failures(env, submission_id)
         messages.send(env, submission_id, priority=OPERATOR_PRIORITY, restart=True)
         return approved
 
 
-def reject(env: WorkerEnv, submission_id: str, *, actor: str, reason: str) -> Submission:
-    """Refuse a held submission; ``actor`` and ``reason`` go into the history of ``submission_id``."""
-    return _end(env, submission_id, State.REJECTED, actor, reason)
+def reject(env: WorkerEnv, submission_id: str, *, actor: str, reason: str, seen: int | None = None) -> Submission:
+    """Refuse a held submission; ``actor`` and ``reason`` go into the history of ``submission_id``.
+
+    ``seen`` is the version that was looked at. Raises ``VersionConflict`` where it has moved since.
+    """
+    return _end(env, submission_id, State.REJECTED, actor, reason, seen)
 
 
-def block(env: WorkerEnv, submission_id: str, *, actor: str, reason: str) -> Submission:
+def block(env: WorkerEnv, submission_id: str, *, actor: str, reason: str, seen: int | None = None) -> Submission:
     """Refuse a held submission and put the content that was checked on the block list.
 
     Neither happens without the other. The same content is refused from then on, wherever it comes from; its source is
-    not blocked, nor is anything else of its owner. ``actor`` and ``reason`` go into both histories. Raises
-    ``NeverScanned`` where no content was checked, and ``IllegalTransition`` where ``submission_id`` is not held.
+    not blocked, nor is anything else of its owner. ``actor`` and ``reason`` go into both histories, ``seen`` is the
+    version that was looked at. Raises ``NeverScanned`` where no content was checked, ``IllegalTransition`` where
+    ``submission_id`` is not held, and ``VersionConflict`` where it has moved since it was ``seen``.
     """
     with transaction.atomic(using=env.database):
-        submission = read_submission(env, submission_id)
+        submission = read_seen(env, submission_id, seen)
         if submission.state is not State.ON_HOLD:
             raise IllegalTransition(
                 f"Only a held submission is blocked here; this one is {submission.state}. It was left as it is."
@@ -155,7 +167,7 @@ def block(env: WorkerEnv, submission_id: str, *, actor: str, reason: str) -> Sub
                 "repository or its owner on the block list."
             )
         add_block(env, BlockKind.CONTENT, content, actor=actor, reason=reason)
-        return _end(env, submission_id, State.BLOCKED, actor, reason)
+        return _end(env, submission_id, State.BLOCKED, actor, reason, seen)
 
 
 def refuse_as_known_bad(env: WorkerEnv, submission_id: str, *, actor: str, reason: str) -> Submission:
@@ -189,10 +201,17 @@ def dequeue(env: WorkerEnv, submission_id: str, *, actor: str, reason: str) -> S
     return _end(env, submission_id, State.DEQUEUED, actor, reason)
 
 
-def _end(env: WorkerEnv, submission_id: str, state: State, actor: str, reason: str) -> Submission:
+def _end(
+    env: WorkerEnv, submission_id: str, state: State, actor: str, reason: str, seen: int | None = None
+) -> Submission:
     with transaction.atomic(using=env.database):
-        submission = read_submission(env, submission_id)
-        ended = transition(env, submission, state, reason=reason, actor=actor, trigger=TRIGGER, by_operator=True)
+        submission = read_seen(env, submission_id, seen)
+        changes = answered(submission, SignOutcome.UPHELD, actor=actor, words=reason)
+        ended = transition(
+            env, submission, state, reason=reason, actor=actor, trigger=TRIGGER, changes=changes, by_operator=True
+        )
+        if submission.state is State.ON_HOLD:
+            settle_review(env, submission_id, SignOutcome.UPHELD)
         _forget_failures(env, submission_id)
         return ended
 

@@ -139,7 +139,7 @@ STATES: Final[dict[State, StateInfo]] = dict(
             "Refused",
             "The skill was refused for the reasons given. Submit it again when they no longer hold.",
             "",
-            "RECEIVED",
+            "RECEIVED ON_HOLD",
         ),
         _info(State.DEQUEUED, Group.REJECTED, "Taken out", "An operator took it out of the queue.", "", "RECEIVED"),
         _info(

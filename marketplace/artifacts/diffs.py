@@ -69,16 +69,16 @@ class Comparisons:
 _comparisons: Final = Comparisons(_KEPT)
 
 
-def compare(before: SkillVersion, after: SkillVersion, read_file: ReadFile) -> list[FileChange]:
+def compare(before: SkillVersion, after: SkillVersion, read_file: ReadFile, *, keep: bool = True) -> list[FileChange]:
     """Return the files that differ between two versions, sorted by path.
 
     ``read_file`` returns the bytes of a file of either version. Only the first ``MAX_FILES_COMPARED`` files are
     compared line by line, and the first of those until ``MAX_LINES_TOGETHER`` or ``MAX_SECONDS`` is reached. The result
-    is kept, because anybody can ask for it again.
+    is kept, because anybody can ask for it again; without ``keep`` it is neither kept nor taken from what was.
     """
     old, new = _digests(before), _digests(after)
     key = hashlib.sha256(json.dumps([sorted(old.items()), sorted(new.items())]).encode()).hexdigest()
-    if (kept := _comparisons.get(key)) is not None:
+    if keep and (kept := _comparisons.get(key)) is not None:
         return kept
     changed = [path for path in sorted(old.keys() | new.keys()) if old.get(path) != new.get(path)]
     budget = _Budget()
@@ -90,7 +90,8 @@ def compare(before: SkillVersion, after: SkillVersion, read_file: ReadFile) -> l
             continue
         contents = (read_file(before, path) if path in old else b"", read_file(after, path) if path in new else b"")
         changes.append(_change(path, status, *contents, budget))
-    _comparisons.put(key, changes)
+    if keep:
+        _comparisons.put(key, changes)
     return changes
 
 

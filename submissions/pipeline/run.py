@@ -14,6 +14,7 @@ from django.conf import settings
 from marketplace.likeness.signature import Signature, signature_as_value
 from marketplace.skills.publishers import publisher_identity
 from submissions.pipeline.known_bad import Comparison, compare_package
+from submissions.review_rank import STRENGTH, strength
 from submissions.source.errors import CommitNotAvailable
 from submissions.source.fetching import fetch, repository_url
 from submissions.source.git import Snapshot
@@ -25,8 +26,10 @@ from submissions.source.wanted import Wanted
 from submissions.states import State
 from submissions.store.batched_transitions import move
 from submissions.store.evidence import STRUCTURE, Evidence, read_evidence, write_evidence, write_signature
+from submissions.store.held_files import held_value, keep_files
 from submissions.store.queries import waiting_paths
 from submissions.store.records import Submission
+from submissions.store.signs import keep_signs
 from submissions.store.transitions import Step
 from submissions.verification import structure
 from submissions.verification.engines.base import Engine, EngineResult, EngineStatus
@@ -34,14 +37,15 @@ from submissions.verification.findings import Finding
 from submissions.verification.package_verdict import decide_format, decide_package
 from submissions.verification.packages import SkillPackage, files_of_package, files_of_packages, read_package
 from submissions.verification.runner import run_engine
-from submissions.verification.verdict import Decision, Verdict
+from submissions.verification.verdict import Decision, Verdict, VerdictPolicy, holding_findings
 from vskill.environments import WorkerEnv
 from vskill.fair_slots import FairSlots
 from vskill.hidden_characters import visible
-from vskill.kv.threads import readers
+from vskill.kv.threads import readers, writers
 from vskill.work_limits import hold_slot
 
 ACTOR: Final = "verification"
+_HELD: Final = frozenset({Verdict.HELD, Verdict.HELD_HIGH, Verdict.INCONCLUSIVE})
 
 
 @dataclass(frozen=True)
@@ -168,10 +172,23 @@ class Run:
         await self._keep_structure(package.content_hash, package.findings, package.capabilities)
         results = await self._scan(engines, package)
         decision = decide_package(package, results, (engine.name for engine in engines), known_bad=known_bad)
+        rank = await self._prepare_review(package, decision, results)
         # A file that was left unread stays unread: only a failure is worth another attempt.
         unfinished = [one for one in results if one.status in (EngineStatus.FAILED, EngineStatus.TIMED_OUT)]
         engine_names = [result.engine for result in results]
-        return Check(decision, self._changes(package, decision, engine_names), tuple(unfinished))
+        changes = {**self._changes(package, decision, engine_names), STRENGTH: rank}
+        return Check(decision, changes, tuple(unfinished))
+
+    async def _prepare_review(self, package: SkillPackage, decision: Decision, results: Sequence[EngineResult]) -> int:
+        """Keep what a reviewer will need of a package that is to be held; return how strong the signs are."""
+        if decision.verdict not in _HELD:
+            return 0
+        holding = holding_findings(package.findings, results, VerdictPolicy())
+        files = await asyncio.to_thread(held_value, package, {one.file for one in decision.findings})
+        await keep_files(self.env, self.submission.id, files)
+        await writers.run(keep_signs, self.env, self.submission.id, holding)
+        severity = max((one.severity.rank for one in holding), default=0)
+        return strength(severity, len({one.engine for one in holding}))
 
     def _changes(self, package: SkillPackage, decision: Decision, engines: Iterable[str]) -> dict[str, Any]:
         # An approval belongs to the check that it was given for, so that a new check takes it away.

@@ -164,6 +164,23 @@ def _unread_by_all(results: Sequence[EngineResult], inert: Collection[str]) -> l
     return [f"Read by no engine: {', '.join(unread[:3])}{rest}."] if unread else []
 
 
+def holding_findings(
+    structure_findings: Sequence[Finding], results: Sequence[EngineResult], policy: VerdictPolicy
+) -> tuple[Finding, ...]:
+    """Return the findings for which ``policy`` holds a package, the most severe first.
+
+    ``structure_findings`` are those of the pre-scan, ``results`` those of the engines. An engine that blocks without a
+    finding as severe does so for all that it accuses.
+    """
+    found = [one for one in structure_findings if one.severity.rank >= policy.hold_structure_from.rank]
+    for result in results:
+        severe = _holding_findings(result, policy)
+        if result.blocked and not severe:
+            severe = [one for one in result.findings if one.kind in (FindingKind.RISK, FindingKind.MALICIOUS)]
+        found += severe
+    return strongest_first(found)
+
+
 def _block_reasons(result: EngineResult) -> list[str]:
     return [f"{result.engine}: {reason}" for reason in result.reasons] or [f"{result.engine} would block it."]
 

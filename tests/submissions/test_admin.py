@@ -156,7 +156,8 @@ def test_every_step_of_an_operator_in_the_table_of_states_has_an_operation(env: 
             with contextlib.suppress(VskillError):
                 taken.add((state, operation.run(env, made.id, actor="me", reason="why").state))
     in_table = {(state, following) for state, info in STATES.items() for following in info.by_operator}
-    assert in_table <= taken
+    # That step is the undo of a reviewer, which is no operation on many: tests/submissions/review.
+    assert in_table - {(State.REJECTED, State.ON_HOLD)} <= taken
     allowed = {(state, following) for state, info in STATES.items() for following in info.following}
     # What is on its way and is checked again stays what it is, with a new message.
     assert taken - in_table <= allowed | {(state, state) for state in State}
