@@ -17,6 +17,7 @@ from marketplace.pages.contract import contract_context
 from marketplace.skills.publishers import skill_identity
 from marketplace.skills.visibility import visible_skills
 from marketplace.skills.withdrawal import why_withdrawn
+from submissions.appeals import ANSWERS, appeal_as_json, may_appeal
 from submissions.discovery import DiscoveredSkill
 from submissions.jobs.progress import Progress
 from submissions.jobs.records import Job, stop_key
@@ -125,6 +126,7 @@ def as_json(env: WorkerEnv, submission: Submission) -> dict[str, Any]:
         "contentHash": submission.text("contentHash") or None,
         "verdict": submission.text("verdict") or None,
         "decision": submission.value.get("decision"),
+        "appeal": appeal_as_json(submission.value),
         "slug": slug or None,
         "version": submission.text("version") or None,
         "skillUrl": f"{env.public_url}{skill_href(slug)}" if slug else None,
@@ -259,6 +261,9 @@ def submission_page(env: WorkerEnv, submission: Submission) -> dict[str, Any]:
         "contract": contract_context(contract_of(evidence)) if isinstance(decision, dict) else None,
         "files_href": skill_href(slug, "files/") if slug and not withdrawn else "",
         "files_query": f"?{urlencode({'version': submission.text('version')})}",
+        "appeal": appeal_as_json(submission.value),
+        "appeal_answer": ANSWERS.get((appeal_as_json(submission.value) or {}).get("answer") or "", ""),
+        "may_appeal": may_appeal(submission),
         "skill_url": skill_href(slug) if slug and not withdrawn else None,
         "is_final": info.group is not Group.ACTIVE and submission.state is not State.RESCAN_REQUIRED,
     }

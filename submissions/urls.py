@@ -12,6 +12,7 @@ urlpatterns = [
     path("submit", submit_page.submit, name="submit"),
     path("queue", views.queue, name="queue"),
     path("submissions/<str:submission_id>", views.submission, name="submission"),
+    path("submissions/<str:submission_id>/appeal", views.appeal_against, name="appeal"),
     path("jobs/<str:job_id>", job_pages.job, name="job"),
     path("jobs/<str:job_id>/stop", job_pages.stop, name="job-stop"),
     path("api/v1/submissions", api.submissions, name="api-submissions"),

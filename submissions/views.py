@@ -5,18 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.utils import timezone
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_POST, require_safe
 
+from submissions.appeals import MOST, InvalidAppeal, appeal
 from submissions.models import SubmissionEntry
-from submissions.presentation import GROUP_LABELS, listed, submission_page
+from submissions.presentation import GROUP_LABELS, listed, submission_page, submission_path
 from submissions.queue.pause import get_pause_sync
 from submissions.states import ACTIVE_STATES, STATES, State
 from submissions.store.queries import count_states, get_submission_index, read_submission, recently_decided
 from submissions.store.records import SubmissionNotFound
 from vskill.environments import WorkerEnv
+from vskill.kv.errors import VersionConflict
+from vskill.kv.threads import writers
 from vskill.processes.heartbeat import living_sync
+from vskill.rate_limits.kinds import Kind, rated
 from vskill.visitors.reads import list_reads, page_reads
 from vskill.worker_context import require_worker_env
 
@@ -35,6 +39,27 @@ async def submission(request: HttpRequest, submission_id: str) -> HttpResponse:
     fragment = "fragment" in request.GET
     template = "submissions/_submission_live.html" if fragment else "submissions/submission.html"
     response = render(request, template, context)
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+@rated(Kind.SUBMISSIONS)
+@require_POST
+async def appeal_against(request: HttpRequest, submission_id: str) -> HttpResponse:
+    """Take the appeal of an author and show the submission again, with what is wrong where it is not taken."""
+    env = require_worker_env()
+    error = ""
+    try:
+        await writers.run(appeal, env, submission_id, request.POST.get("text", ""))
+    except SubmissionNotFound as missing:
+        raise Http404(str(missing)) from missing
+    except (InvalidAppeal, VersionConflict) as refused:
+        error = str(refused)
+    if not error:
+        return redirect(f"{submission_path(submission_id)}#appeal-title")
+    context = await page_reads.run(_submission_context, env, submission_id)
+    shown = {**context, "appeal_error": error, "appeal_text": request.POST.get("text", "")[:MOST]}
+    response = render(request, "submissions/submission.html", shown, status=422)
     response["Cache-Control"] = "no-store"
     return response
 

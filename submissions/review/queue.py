@@ -10,7 +10,7 @@ from django.db import connections
 from django.db.models import Exists, Func, OuterRef, Q, QuerySet
 from django.db.models.functions import Collate, Substr
 
-from submissions.models import SUBMISSION_PREFIX, HeldSubmission, RuleSign
+from submissions.models import SUBMISSION_PREFIX, HeldSubmission, RuleSign, SubmissionEntry
 from submissions.states import State
 from vskill.environments import WorkerEnv
 from vskill.read_only_admin import prefix_range
@@ -62,7 +62,7 @@ def count_left(env: WorkerEnv, chosen: Mapping[str, str]) -> int:
     return narrowed(env, chosen)[:MOST_COUNTED].count()
 
 
-def following(env: WorkerEnv, entry: HeldSubmission, chosen: Mapping[str, str]) -> HeldSubmission | None:
+def following(env: WorkerEnv, entry: SubmissionEntry, chosen: Mapping[str, str]) -> HeldSubmission | None:
     """Return the one after ``entry``, which need not be in the queue any more; the first where it was the last."""
     rows = narrowed(env, chosen).exclude(pk=entry.pk)
     if entry.review_rank is not None and entry.submitted_at is not None:
@@ -76,7 +76,7 @@ def following(env: WorkerEnv, entry: HeldSubmission, chosen: Mapping[str, str]) 
     return rows.order_by(*ORDER).first()
 
 
-def previous(env: WorkerEnv, entry: HeldSubmission, chosen: Mapping[str, str]) -> HeldSubmission | None:
+def previous(env: WorkerEnv, entry: SubmissionEntry, chosen: Mapping[str, str]) -> HeldSubmission | None:
     """Return the one before ``entry``, ``None`` where it is the first."""
     if entry.review_rank is None or entry.submitted_at is None:
         return None

@@ -6,11 +6,13 @@ from collections import Counter
 from typing import Any, Final
 
 from marketplace.addresses import skill_href
-from marketplace.models import SkillVersion
+from marketplace.likeness.published import same_content
+from marketplace.likeness.signature import signature_from_value
 from marketplace.skills.publishers import publisher_identity
 from submissions.models import SubmissionEntry
 from submissions.presentation import GROUP_LABELS, submission_path
 from submissions.states import STATES, State
+from submissions.store.evidence import read_signature_sync
 from submissions.store.records import Submission
 from vskill.environments import WorkerEnv
 from vskill.read_only_admin import prefix_range
@@ -45,10 +47,14 @@ def similar(env: WorkerEnv, submission: Submission) -> list[dict[str, str]]:
     found: list[dict[str, str]] = []
     content, rows = submission.text("contentHash"), SubmissionEntry.objects.using(env.database)
     if content:
-        versions = SkillVersion.objects.using(env.database).filter(namespace=env.name, content_hash=content)
+        normal = signature_from_value(read_signature_sync(env, submission.id)).normal_digest
         found += [
-            {"why": "same content, published", "name": str(one), "href": skill_href(one.skill.slug)}
-            for one in versions.select_related("skill")[:_MOST_SHOWN]
+            {
+                "why": f"same content{'' if one.content_hash == content else ' but for names and spaces'}, published",
+                "name": str(one),
+                "href": skill_href(one.skill.slug),
+            }
+            for one in same_content(env, content, normal)[:_MOST_SHOWN]
         ]
     others = rows.filter(namespace=env.name).exclude(key=f"sub:{submission.id}")
     ways = (
