@@ -37,7 +37,7 @@ NOT_RUN: Final = {
     "sub_...": "stands for the id of a submission",
 }
 # Commands that are named in running text without the arguments that they need.
-NAMED_ALONE: Final = ("manage.py block", "manage.py job", "manage.py scan")
+NAMED_ALONE: Final = ("manage.py block", "manage.py job", "manage.py known_bad", "manage.py scan")
 
 
 @pytest.fixture
