@@ -122,6 +122,8 @@ class Reading:
             self.signs += flows.run()
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             found = self._loose(part)
+            if not part.is_document and part.origin == "":
+                self.unread.append((part.file, "Python cannot parse it, so its values were not followed."))
             if part.is_document:
                 # A fence with the wrong name.
                 shell = ShellFlows(part, self._shells.setdefault(part.file, ShellState()))
