@@ -90,7 +90,7 @@ def test_columns_that_stay_as_they_are_are_not_written(submissions: KVNamespace)
     # A column that is named costs its indexes their work, whatever is written into it.
     [statement] = [query["sql"] for query in queries if query["sql"].startswith("WITH v")]
     assert {column for column in SubmissionEntry.projected_columns if f'"{column}" = ' in statement} == {
-        *("state", "skill_name", "state_at")
+        *("state", "skill_name", "state_at", "review_rank")
     }
     for name, value in (("one", held), ("two", named)):
         entry = SubmissionEntry.objects.get(key=f"sub:{name}")
