@@ -19,7 +19,15 @@ from django.db import connections, models
 
 from vskill.kv.errors import InvalidValue
 
-_quick: Final = msgspec.json.Encoder()
+
+def _plain(value: object) -> int:
+    # Django wraps numbers for PostgreSQL into subclasses of int that say their type.
+    if isinstance(value, int):
+        return int(value)
+    raise NotImplementedError(f"A row cannot hold a {type(value).__name__}.")
+
+
+_quick: Final = msgspec.json.Encoder(enc_hook=_plain)
 
 
 def with_rows(vendor: str, types: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[str, dict[str, str]]:

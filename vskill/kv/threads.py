@@ -2,7 +2,7 @@
 
 Django's asynchronous ORM sends every query of a process through one thread, so gathered reads wait for one another.
 Work that is submitted to these threads runs concurrently. A thread keeps its connection from one piece of work to the
-next, because opening one takes longer than most reads, and closes it after two seconds without work.
+next, because opening one takes longer than most reads, and closes it after a tenth of a second without work.
 ``close()``, which commands call when they end, does not wait for that.
 """
 
@@ -29,7 +29,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 Work = Callable[[], None]
-LINGER_SECONDS: Final = 2.0
+LINGER_SECONDS: Final = 0.1
 _pools: Final[WeakSet[DatabaseThreads]] = WeakSet()
 
 
