@@ -20,6 +20,7 @@ from marketplace.operations import FOR_MANY, OPERATIONS, Operation
 from marketplace.pages.wording import VERDICTS
 from marketplace.records import Visibility
 from marketplace.reference_admin import ReferenceAdmin
+from marketplace.skills.visibility import light_versions
 from vskill.entry_admin import BoundedPaginator
 from vskill.operations_admin import OperationsAdmin
 from vskill.read_only_admin import ChoiceFilter, ReadOnlyAdmin, prefix_range, pretty_json
@@ -135,7 +136,7 @@ class SkillAdmin(OperationsAdmin):
     def versions_table(self, row: SkillEntry) -> SafeString:
         """Return the versions as a table, with their state and the operations on each."""
         versions = SkillVersion.objects.using(require_worker_env().database).filter(skill=row)
-        light = versions.defer("skill_md", "findings", "manifest", "contract").order_by("-ordinal")[:200]
+        light = light_versions(versions).order_by("-ordinal")[:200]
         return format_html(
             "<table>{}</table>", format_html_join("", "{}", ((self._version_row(row, one),) for one in light))
         )

@@ -11,14 +11,13 @@ from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Any, Final
 
-from django.db.models import QuerySet
-
 from marketplace.errors import SkillNotFound
 from marketplace.models import SkillEntry, SkillFlag, SkillVersion
 from marketplace.records import SkillRecord
 from marketplace.skills.latest import with_latest
 from marketplace.skills.moderation import ReasonMissing
 from marketplace.skills.store import Event, in_transaction, locked_skill, note, update_skill
+from marketplace.skills.visibility import light_versions
 from vskill.environments import WorkerEnv
 from vskill.hidden_characters import visible
 from vskill.kv.clock import database_now
@@ -113,7 +112,7 @@ def flags_of(env: WorkerEnv, version: SkillVersion) -> list[SkillFlag]:
 def _locked(env: WorkerEnv, slug: str, version: str) -> tuple[SkillEntry, SkillVersion]:
     """Return the row of a skill, locked, and its version; the newest where every version is withdrawn."""
     row = locked_skill(env, slug)
-    versions = _light(SkillVersion.objects.using(env.database).filter(skill=row))
+    versions = light_versions(SkillVersion.objects.using(env.database).filter(skill=row))
     wanted = version or row.latest_version
     found = versions.filter(version=wanted).first() if wanted else versions.order_by("-ordinal").first()
     if found is None:
@@ -126,7 +125,7 @@ def _write(env: WorkerEnv, row: SkillEntry, found: SkillVersion, changes: dict[s
     versions = SkillVersion.objects.using(env.database).filter(skill=row)
     changes = {"flag_reason": _joined(flags_of(env, found)), **changes}
     versions.filter(pk=found.pk).update(**changes)
-    record = with_latest(row.record, _light(versions))
+    record = with_latest(row.record, light_versions(versions))
     # A quarantine changes what is offered, and so lists and search.
     write = update_skill if "quarantined_at" in changes else note
     return write(env, row, record, event)
@@ -134,7 +133,3 @@ def _write(env: WorkerEnv, row: SkillEntry, found: SkillVersion, changes: dict[s
 
 def _joined(flags: Iterable[SkillFlag]) -> str:
     return " ".join(one.reason for one in flags)
-
-
-def _light(versions: QuerySet[SkillVersion]) -> QuerySet[SkillVersion]:
-    return versions.defer("skill_md", "findings", "manifest", "contract")

@@ -41,6 +41,7 @@ from marketplace.judgement import verdict_of
 from marketplace.models import SkillEntry, SkillVersion
 from marketplace.skills.search import search_sync
 from marketplace.skills.slugs import base_slug
+from marketplace.skills.visibility import light_versions
 from marketplace.skills.withdrawal import nothing_offered
 from vskill.visitors.reads import list_reads
 
@@ -148,7 +149,7 @@ def versions(call: ApiCall) -> HttpResponse:
         if not cursor.isascii() or not cursor.isdigit() or len(cursor) > 18:
             raise ApiError(400, "This cursor belongs to another list, or is none. Start again without it.")
         rows = rows.filter(ordinal__lt=int(cursor))
-    found = list(rows.defer("skill_md", "findings", "manifest", "contract").order_by("-ordinal")[: limit + 1])
+    found = list(light_versions(rows).order_by("-ordinal")[: limit + 1])
     following = str(found[limit - 1].ordinal) if len(found) > limit else None
     return json_response(
         {

@@ -8,6 +8,7 @@ from marketplace.api.http import ApiCall, ApiError, parameter
 from marketplace.catalog import find_skill_sync, find_version_sync, is_visible
 from marketplace.models import ArchiveBlob, SkillEntry, SkillVersion
 from marketplace.skills.publishers import publisher_of
+from marketplace.skills.visibility import light_versions
 from marketplace.skills.withdrawal import nothing_offered, why_withdrawn, withheld
 from vskill.environments import WorkerEnv
 
@@ -83,7 +84,7 @@ def with_latest_versions(env: WorkerEnv, skills: tuple[SkillEntry, ...] | list[S
         namespace=env.name, skill_id__in=numbers, version__in=set(numbers.values())
     )
     # Lists do not show these texts, so they are not read.
-    light = versions.defer("skill_md", "findings", "manifest", "contract")
+    light = light_versions(versions)
     found = {version.skill_id: version for version in light if numbers[version.skill_id] == version.version}
     return [SkillWithLatest(skill, found.get(skill.pk)) for skill in skills]
 

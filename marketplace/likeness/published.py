@@ -17,7 +17,7 @@ from vskill.environments import WorkerEnv
 # How many values of its sketch a published version is found by; each is a row.
 _KEPT: Final = 8
 _MOST_CANDIDATES: Final = 200
-# Measured, see docs/verification.md: either share makes two skills similar.
+# Measured, see docs/known-bad.md: either share makes two skills similar.
 RESEMBLANCE: Final = 0.7
 CONTAINED: Final = 0.8
 LEAST_COMPARED: Final = 24

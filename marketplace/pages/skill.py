@@ -22,6 +22,7 @@ from marketplace.pages.skill_source import also_at, folder_of, source_gone
 from marketplace.pages.source_links import source_href
 from marketplace.pages.text_links import TextLinks
 from marketplace.pages.wording import version_words
+from marketplace.skills.visibility import light_versions
 from marketplace.skills.withdrawal import nothing_offered, why_withdrawn
 from vskill.environments import WorkerEnv
 from vskill.hidden_characters import visible
@@ -223,7 +224,7 @@ def _rendered(text: str, links: TextLinks) -> SafeString:
 def versions(env: WorkerEnv, found: Found) -> list[dict[str, Any]]:
     """Return the newest versions with their state, at most ``MOST_VERSIONS``; quarantined ones have no link."""
     rows = SkillVersion.objects.using(env.database).filter(namespace=env.name, skill=found.skill)
-    rows = rows.defer("skill_md", "findings", "manifest", "metadata", "contract").order_by("-ordinal")
+    rows = light_versions(rows).defer("metadata").order_by("-ordinal")
     shown = []
     for row in rows[:MOST_VERSIONS]:
         latest = row.version == found.skill.latest_version

@@ -11,6 +11,7 @@ from marketplace.records import SkillRecord, Visibility
 from marketplace.skills.latest import with_latest
 from marketplace.skills.slugs import is_slug
 from marketplace.skills.store import Event, in_transaction, locked_skill, move_skill, slug_is_taken, update_skill
+from marketplace.skills.visibility import light_versions
 from vskill.environments import WorkerEnv
 from vskill.kv.clock import database_now
 
@@ -122,7 +123,7 @@ def _mark(env: WorkerEnv, slug: str, event: Event, **marks: datetime | str | Non
         versions = SkillVersion.objects.using(env.database).filter(skill=row)
         if not versions.filter(version=event.version).update(**marks):
             raise SkillNotFound(f"{slug!r} has no version {event.version!r}. Nothing was changed.")
-        known = versions.defer("skill_md", "findings", "manifest", "contract")
+        known = light_versions(versions)
         return update_skill(env, row, with_latest(row.record, known), event)
 
     return in_transaction(env, mark)

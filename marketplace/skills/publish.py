@@ -29,6 +29,7 @@ from marketplace.skills.store import (
     update_skill,
 )
 from marketplace.skills.versions import choose_version
+from marketplace.skills.visibility import light_versions
 from marketplace.skills.withdrawal import withdrawn, withheld
 from vskill.environments import WorkerEnv
 from vskill.kv.errors import VersionConflict
@@ -74,11 +75,7 @@ def _publish(env: WorkerEnv, prepared: PreparedPublication) -> PublishedVersion:
         raise PublicationBlocked(f"its content is known to be bad ({bad.name}): {bad.reason}. Nothing was kept.")
     if row is None and (copied := _published_copy(env, prepared)) is not None:
         return copied
-    known = (
-        list(versions.filter(skill=row).defer("skill_md", "findings", "manifest", "contract"))
-        if row is not None
-        else []
-    )
+    known = list(light_versions(versions.filter(skill=row))) if row is not None else []
     if row is not None and moved_from is not None:
         # Written before they can be asked for: from now on the skill's own folder is another one.
         versions.filter(skill=row, skill_path=None).update(skill_path=moved_from)

@@ -35,3 +35,8 @@ def listed_skills(skills: QuerySet[SkillEntry]) -> QuerySet[SkillEntry]:
 def fetchable_versions(versions: QuerySet[SkillVersion]) -> QuerySet[SkillVersion]:
     """Return the versions whose files can be fetched by their exact number; that includes yanked ones."""
     return versions.filter(quarantined_at__isnull=True, skill__visibility=Visibility.VISIBLE).exclude(skill__slug="")
+
+
+def light_versions(versions: QuerySet[SkillVersion]) -> QuerySet[SkillVersion]:
+    """Return ``versions`` without their large columns, each of which is read when it is asked for."""
+    return versions.defer("skill_md", "findings", "manifest", "contract")

@@ -8,6 +8,7 @@ from marketplace.errors import MalformedRecord
 from marketplace.models import SkillEntry, SkillVersion
 from marketplace.records import Visibility
 from marketplace.skills.store import skills_of_identity
+from marketplace.skills.visibility import light_versions
 from vskill.environments import WorkerEnv
 from vskill.hidden_characters import visible
 
@@ -59,7 +60,7 @@ def nothing_offered(env: WorkerEnv, skill: SkillEntry) -> str:
     if reason := withheld(skill):
         return reason
     versions = SkillVersion.objects.using(env.database).filter(namespace=env.name, skill=skill)
-    newest = versions.defer("skill_md", "findings", "manifest", "contract").order_by("-ordinal").first()
+    newest = light_versions(versions).order_by("-ordinal").first()
     reason = withdrawn(newest) if newest is not None else ""
     return f"This skill has no version that is offered. {reason}".strip()
 
@@ -72,7 +73,7 @@ def why_withdrawn(env: WorkerEnv, identity: str, version: str = "") -> str:
     if (reason := withheld(skill)) or not version:
         return reason
     versions = SkillVersion.objects.using(env.database).filter(namespace=env.name, skill=skill, version=version)
-    found = versions.defer("skill_md", "findings", "manifest", "contract").first()
+    found = light_versions(versions).first()
     return withdrawn(found) if found is not None else ""
 
 
