@@ -5,12 +5,15 @@ from __future__ import annotations
 import inspect
 import signal
 from collections.abc import Generator
+from contextlib import nullcontext
 
 import pytest
 from asgiref.sync import async_to_sync
 from hypothesis import settings
 
 from tests import thread_connections
+from tests.database_use import depends_on_the_database, sealed
+from tests.emptied_tables import empty_what_was_written
 from vskill.environments import WorkerEnv, get_environment
 from vskill.kv.threads import close_database_threads
 
@@ -20,13 +23,21 @@ settings.load_profile("any machine")
 
 
 def pytest_configure() -> None:
-    """Let Ctrl-C reach what tests start, and watch the connections of threads.
+    """Let Ctrl-C reach what tests start, watch the connections of threads, and empty tables cheaply.
 
     A shell that runs the tests in its background hands Ctrl-C down as ignored.
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     thread_connections.watch()
+    empty_what_was_written()
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Seal every test that does not say that it depends on the database."""
+    with nullcontext() if depends_on_the_database(item) else sealed():
+        return (yield)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -8,6 +8,13 @@ import pytest
 from pytest_django import Settings
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark every test here: it starts processes on a database of the kind that this run tests."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.database)
+
+
 @pytest.fixture(autouse=True)
 def data_dir(settings: Settings, tmp_path: Path) -> Path:
     """Give each test its own data directory, so that anything left in it comes from this test."""

@@ -12,6 +12,7 @@ from tests.first_hour.bare import ROOT
 
 
 @pytest.mark.slow
+@pytest.mark.database
 @pytest.mark.timeout(400)
 def test_everything_that_somebody_new_does_works() -> None:
     if not (ROOT / ".git").exists():

@@ -77,6 +77,7 @@ NOTES: Final[dict[str, set[str]]] = {
 }
 
 pytestmark = [
+    pytest.mark.database,
     pytest.mark.realinput,
     pytest.mark.slow,
     pytest.mark.timeout(600),

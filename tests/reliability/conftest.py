@@ -15,10 +15,11 @@ Record = Callable[[str, str], None]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark every test here as slow, with a timeout that suffices on a busy machine."""
+    """Mark every test here: it takes seconds, starts processes on a database, and suffers from a busy machine."""
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.slow)
+            item.add_marker(pytest.mark.database)
             item.add_marker(pytest.mark.timeout(600))
 
 

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from tests.services import earlier_runs
+from tests.services import database_tests, earlier_runs
 from tests.services.postgres import PostgresUnavailable, find_binaries, run_with_server
 
 INTERRUPTED: Final = 2
@@ -43,7 +43,8 @@ def main() -> int:
     failure = 0
     for name in names:
         print(f"\n=== tests on {name} ===", flush=True)
-        code = _run(name, options.pytest, notes)
+        first = [] if name == names[0] else ["-p", database_tests.__name__]
+        code = _run(name, [*first, *options.pytest], notes)
         notes.append(f"{name}: {'passed' if code == 0 else f'FAILED (pytest exit code {code}), see above'}")
         failure = failure or code
         if code == INTERRUPTED:

@@ -13,7 +13,9 @@ from tests.services.postgres import PostgresUnavailable, find_binaries
 
 FAILS_ON = """
 import os
+import pytest
 
+@pytest.mark.database
 def test_this_database():
     assert not os.environ["DATABASE_URL"].startswith("{scheme}")
 """
@@ -21,7 +23,7 @@ def test_this_database():
 
 def _run_suite(folder: Path, fails_on: str) -> subprocess.CompletedProcess[str]:
     (folder / "test_it.py").write_text(FAILS_ON.format(scheme=fails_on))
-    (folder / "pytest.ini").write_text("[pytest]\n")
+    (folder / "pytest.ini").write_text("[pytest]\nmarkers = database\n")
     command = [sys.executable, "-m", "tests.services.databases", "--"]
     command += ["-p", "no:django", "-p", "no:cacheprovider", "-c", str(folder / "pytest.ini"), str(folder)]
     return subprocess.run(command, capture_output=True, text=True, check=False)

@@ -9,6 +9,8 @@ from pytest_django import Settings
 
 from submissions.checks import check_connections, check_engines, check_queue, check_sqlite
 
+pytestmark = pytest.mark.database
+
 
 def ids(settings: Settings, **values: Any) -> list[str | None]:
     """Return the ids of the problems with these settings."""

@@ -22,11 +22,13 @@ def pooled(pool: dict[str, int] | bool) -> dict[str, dict[str, Any]]:
     return {"default": {"ENGINE": "django.db.backends.postgresql", "OPTIONS": {"pool": pool}}}
 
 
+@pytest.mark.database
 def test_the_settings_as_delivered_pass() -> None:
     assert check_environments(None) == []
     assert check_pool(None) == []
 
 
+@pytest.mark.database
 def test_both_checks_run_at_start_up() -> None:
     with override_settings(KV_READ_WORKERS=0), pytest.raises(SystemCheckError, match=r"vskill\.E005"):
         call_command("check")

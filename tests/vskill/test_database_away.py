@@ -23,6 +23,8 @@ from vskill.kv.namespace import KVNamespace
 from vskill.views import server_error
 from vskill.worker_context import require_worker_env, run_with_worker_env
 
+pytestmark = pytest.mark.database
+
 
 def count(request: HttpRequest) -> HttpResponse:
     return HttpResponse(KVEntry.objects.count())

@@ -14,6 +14,8 @@ from pytest_django import DjangoDbBlocker
 from tests.vskill.absent_database import ALIAS, absent_database, dead_server, unreadable_file
 from vskill.unprepared_database import DatabaseNotPrepared, place_of, require_prepared
 
+pytestmark = pytest.mark.database
+
 # What the commands of this project that use its tables are called with.
 ARGUMENTS = {
     "block": ["list"],

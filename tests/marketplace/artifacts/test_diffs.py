@@ -11,6 +11,9 @@ import pytest
 from marketplace.artifacts.diffs import MAX_FILES_COMPARED, TOO_LARGE, FileChange, compare
 from marketplace.models import SkillVersion
 
+# A version asks the database of its fields, although none is stored.
+pytestmark = pytest.mark.database
+
 Files = Mapping[str, str]
 
 

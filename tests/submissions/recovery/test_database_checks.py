@@ -29,6 +29,7 @@ def damaged(path: Path) -> None:
         file.write(b"\xff" * 4096 * 4)
 
 
+@pytest.mark.database
 def test_a_corrupt_page_of_sqlite_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, django_db_blocker: DjangoDbBlocker
 ) -> None:

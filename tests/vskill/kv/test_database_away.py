@@ -26,6 +26,8 @@ from vskill.kv.outcomes import Outcome, Status
 from vskill.kv.probe import probe
 from vskill.kv.threads import readers
 
+pytestmark = pytest.mark.database
+
 KEYS = [f"key-{number:05}" for number in range(2000)]
 
 

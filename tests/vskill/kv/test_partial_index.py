@@ -57,6 +57,7 @@ class TestStuckIndex:
         assert [row.key for row in rows] == ["sub:3"]
 
 
+@pytest.mark.database
 def test_a_condition_with_other_values_than_texts_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     index = KVEntry._meta.indexes[0]
     monkeypatch.setattr(index, "condition", Q(version=7))
