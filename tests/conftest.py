@@ -21,6 +21,9 @@ from vskill.kv.threads import close_database_threads
 settings.register_profile("any machine", deadline=None)
 settings.load_profile("any machine")
 
+# Marks of tests that take seconds each.
+TAKES_SECONDS = ("browser", "clients", "realinput", "slow")
+
 
 def pytest_configure() -> None:
     """Let Ctrl-C reach what tests start, watch the connections of threads, and empty tables cheaply.
@@ -31,6 +34,13 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     thread_connections.watch()
     empty_what_was_written()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the files with slow tests first, so that processes that run side by side end at nearly the same time."""
+    slow = {item.path for item in items if any(item.get_closest_marker(mark) for mark in TAKES_SECONDS)}
+    items.sort(key=lambda item: item.path not in slow)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
