@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import signal
 from collections.abc import Generator
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 
 import pytest
 from asgiref.sync import async_to_sync
@@ -43,11 +43,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.path not in slow)
 
 
+def _seal_of(item: pytest.Item) -> AbstractContextManager[None]:
+    return nullcontext() if depends_on_the_database(item) else sealed()
+
+
 @pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Seal every test that does not say that it depends on the database."""
-    with nullcontext() if depends_on_the_database(item) else sealed():
-        return (yield)
+def pytest_runtest_setup(item: pytest.Item) -> Generator[None]:
+    """Seal the fixtures of a test that does not say that it depends on the database."""
+    with _seal_of(item):
+        yield
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
+    """Seal such a test."""
+    with _seal_of(item):
+        yield
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -61,7 +72,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_teardown() -> Generator[None, None, None]:
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None]:
     """Wait for what a test left to the database threads, such as a download to count, before its tables are emptied.
 
     On PostgreSQL emptying takes the locks of all tables at once, and met the one who counted in a deadlock. A test
@@ -69,7 +80,9 @@ def pytest_runtest_teardown() -> Generator[None, None, None]:
     """
     close_database_threads()
     threads = thread_connections.left_open()
-    yield
+    # After the last test its database is deleted, whatever that test was.
+    with _seal_of(item) if nextitem else nullcontext():
+        yield
     assert not threads, f"these threads left a connection to the database open: {threads}"
 
 
