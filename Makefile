@@ -23,7 +23,7 @@ help: ## print this list
 run: venv ## install what is missing and start everything on HOST and PORT (Ctrl-C ends it)
 	@exec $(BIN)/python manage.py up
 
-test: venv-dev clients tools-seen ## run all tests, on SQLite and then on PostgreSQL (ARGS, DB, JOBS)
+test: venv-dev clients tools-seen ## run all tests on SQLite, then on PostgreSQL what depends on it (ARGS, DB, JOBS)
 	@exec $(BIN)/python -m tests.services.databases $(if $(DB),--only $(DB)) -- -n $(JOBS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 lint: venv-dev ## check style, likely bugs and types
