@@ -2,7 +2,8 @@
 
 The first run has all tests, the second those that depend on the database. Both happen even if the first fails; the
 exit code is that of the first failure. Without a PostgreSQL server, the reason is printed before the tests and again
-after them; with ``CI=true`` that is a failure, because CI must test both. Neither run touches the data of an instance in this folder.
+after them; with ``CI=true`` that is a failure, because CI must test both. Neither run touches the data of an instance
+in this folder.
 """
 
 from __future__ import annotations
