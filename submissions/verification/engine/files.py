@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from submissions.verification.engine.guessing import guess_language
-from submissions.verification.engine.manifests import read_manifest, read_object
+from submissions.verification.engine.manifests import is_markup, read_manifest, read_markup, read_object, text_of_markup
 from submissions.verification.engine.markdown import read_markdown
 from submissions.verification.engine.normal import normal_text
 from submissions.verification.engine.packages import is_package_file
@@ -39,6 +39,7 @@ _TEXTS: Final = frozenset(
 )
 
 
+_FEW: Final = 40
 _LONGEST_DOCUMENT: Final = 200_000
 _NOT_CODE: Final = frozenset({"", "markdown", "json", "yaml", "toml", "ini", "html", "sql"})
 _RUNS: Final = re.compile(
@@ -93,12 +94,15 @@ def read_skill(root: Path) -> SkillParts:
 def _run_by_name(skill: SkillParts) -> list[Part]:
     """Return as code the files whose names are those of data or text, but which the skill runs."""
     run: dict[str, str] = {}
+    named = {PurePosixPath(name).name: name for name in skill.documents}
     for part in skill.parts:
+        # To look for a few names is quicker than to look for any.
+        if len(named) < _FEW and not any(base in part.text for base in named):
+            continue
         for match in _RUNS.finditer(part.text, 0, _LONGEST_DOCUMENT):
             run.setdefault(
                 match[2], SCRIPT_LANGUAGES.get(match[1].rstrip("3"), "shell" if match[1] == "source" else "javascript")
             )
-    named = {PurePosixPath(name).name: name for name in skill.documents}
     return [
         Part(Kind.CODE, skill.documents[named[base]], named[base], 1, language)
         for base, language in run.items()
@@ -164,6 +168,11 @@ def _read_file(text: str, name: str, skill: SkillParts) -> None:
 
 def _read_unnamed(text: str, name: str, skill: SkillParts) -> None:
     """Read a text whose name tells nothing: as the code that it looks like, or else as a document."""
+    if is_markup(text):
+        skill.parts += read_markup(text, name)
+        skill.parts.append(Part(Kind.DATA, text, name))
+        # A schema is nearly all tags, and would be read as thousands of commands.
+        text = text_of_markup(text)
     language = guess_language(text) or ("other" if is_code(name) else "")
     if language:
         skill.parts.append(Part(Kind.CODE, text, name, 1, language))

@@ -19,6 +19,10 @@ _MAX_STRINGS: Final = 4000
 _SCRIPT_TAG: Final = re.compile(r"<script\b[^>]{0,500}>(.*?)</script", re.DOTALL | re.IGNORECASE)
 _HANDLER: Final = re.compile(r"\son\w{3,20}\s*=\s*(\"[^\"]{1,4000}\"|'[^']{1,4000}')", re.IGNORECASE)
 _COMMENT: Final = re.compile(r"<!--(.*?)(?:-->|\Z)", re.DOTALL)
+_MARKUP: Final = re.compile(r"\s{0,20}<(?:\?xml\s|[\w:-]{1,40}\s[^<>]{0,2000}\bxmlns[=:])")
+# A remark is no tag, and is kept.
+_TAG: Final = re.compile(r"<[/?\w][^<>]{0,2000}>")
+_ATTRIBUTE: Final = re.compile(r"=\s{0,3}[\"']([^\"'<>\n]{1,400}\s[^\"'<>\n]{1,400})[\"']")
 _RUN: Final = re.compile(r"^(\s*)(?:-\s+)?(run|script|command|cmd|entrypoint|before_script|args)\s*:\s*(.*)$")
 _DOCKER_RUN: Final = re.compile(r"^\s*(?:RUN|CMD|ENTRYPOINT)\s+(.*)$", re.IGNORECASE)
 _DENIED: Final = re.compile(r"den(?:y|ied)|block|forbid|reject|disallow|banned|dangerous", re.IGNORECASE)
@@ -38,7 +42,7 @@ def read_manifest(text: str, file: str) -> Iterator[Part]:
     elif name in {"makefile", "gnumakefile", "justfile"} or suffix == ".mk":
         yield from _read_recipes(text, file)
     elif suffix in {".html", ".htm", ".svg", ".xml", ".xhtml"}:
-        yield from _read_html(text, file)
+        yield from read_markup(text, file)
 
 
 def read_object(text: str, file: str, line: int) -> Iterator[Part]:
@@ -176,7 +180,23 @@ def _joined_lines(text: str) -> Iterator[tuple[int, str]]:
         joined = ""
 
 
-def _read_html(text: str, file: str) -> Iterator[Part]:
+def is_markup(text: str) -> bool:
+    """Return whether a text is a document of XML, whatever it is named."""
+    return _MARKUP.match(text) is not None
+
+
+def text_of_markup(text: str) -> str:
+    """Return what markup says between its tags and in attributes that hold more than a word, on the same lines."""
+
+    def said(tag: re.Match[str]) -> str:
+        values = " ".join(_ATTRIBUTE.findall(tag[0])) if " " in tag[0] else ""
+        return f" {values} " + "\n" * tag[0].count("\n") if values else "\n" * tag[0].count("\n")
+
+    return _TAG.sub(said, text)
+
+
+def read_markup(text: str, file: str) -> Iterator[Part]:
+    """Yield the scripts, handlers and remarks of a document in HTML or XML."""
     for pattern in (_SCRIPT_TAG, _HANDLER):
         for match in pattern.finditer(text):
             yield Part(Kind.CODE, match[1].strip("'\""), file, text.count("\n", 0, match.start(1)) + 1, "javascript")
