@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Final
 
 
@@ -12,7 +13,7 @@ class Command:
 
     ``line`` counts from 0. ``inner`` are the texts of substitutions, ``literal`` the words that single quotes protect.
     ``targets`` are the files that output is written to, ``sources`` those that input is read from; ``document`` is the
-    text of a here-document.
+    text of a here-document. ``words`` do not change once ``name`` or ``program`` was asked for.
     """
 
     line: int
@@ -23,12 +24,12 @@ class Command:
     assigned: dict[str, str] = field(default_factory=dict)
     document: str = ""
 
-    @property
+    @cached_property
     def name(self) -> str:
         """Return the program's name without its folder, past prefixes such as sudo and variables."""
         return self.program[0].rsplit("/", 1)[-1].lower() if self.program else ""
 
-    @property
+    @cached_property
     def program(self) -> list[str]:
         """Return the words from the program on, past sudo, env, nohup, time and xargs with their options."""
         words = self.words

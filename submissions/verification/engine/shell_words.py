@@ -10,6 +10,9 @@ from submissions.verification.engine.shell_command import Command
 
 _LONGEST: Final = 1_500_000
 _PLAIN: Final = re.compile(r"[^\s'\"\\$`|&;<>()#\n]+")
+_QUOTED: Final = re.compile(r"[^\"\\$`]*")
+_UNNESTED: Final = re.compile(r"[^\\'\"()]*")
+_BLANKS: Final = re.compile(r"[ \t]+")
 _HEREDOC: Final = re.compile(r"<<-?\s*(['\"]?)([A-Za-z_]\w{0,40})\1")
 _PROMPT: Final = re.compile(r"^(?:\$|%|>|PS [^>\n]{0,60}>|\(\w{1,20}\) \$)\s+(?=\S)", re.MULTILINE)
 _ASSIGNMENT: Final = re.compile(r"(?:export\s+)?([A-Za-z_]\w*)=(.*)", re.DOTALL)
@@ -38,8 +41,9 @@ class _Reader:
         while self.at < len(text):
             one = text[self.at]
             if one in " \t":
-                self._end_word()
-                self.at += 1
+                if self.word is not None:
+                    self._end_word()
+                self.at = _end_of(_BLANKS, text, self.at)
             elif one == "\n":
                 # A pipeline is whole only with its here-documents, which follow its line.
                 ended = list(self._end_pipeline())
@@ -134,8 +138,10 @@ class _Reader:
         text = self.text
         self.at += 1
         start = self.at
-        while self.at < len(text) and text[self.at] != '"':
-            one = text[self.at]
+        while True:
+            self.at = _end_of(_QUOTED, text, self.at)
+            if self.at >= len(text) or (one := text[self.at]) == '"':
+                break
             if one == "\\":
                 self._take(text[start : self.at] + text[self.at + 1 : self.at + 2], word)
                 self.at += 2
@@ -228,10 +234,16 @@ class _Reader:
         self.waiting = []
 
 
+def _end_of(pattern: re.Pattern[str], text: str, start: int) -> int:
+    """Return where a run of letters that mean nothing ends; patterns of such runs match everywhere."""
+    match = pattern.match(text, start)
+    return match.end() if match is not None else start
+
+
 def _closing(text: str, start: int) -> int:
     """Return the place of the bracket that closes what was opened before ``start``, quotes respected."""
     depth, quote, at = 1, "", start
-    while at < len(text):
+    while (at := _end_of(_UNNESTED, text, at)) < len(text):
         one = text[at]
         if one == "\\":
             at += 1
