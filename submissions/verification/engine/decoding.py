@@ -23,6 +23,9 @@ _ENTITIES: Final = re.compile(r"(?:&#x?[0-9a-fA-F]{2,6};){8,5000}")
 _CODES: Final = re.compile(
     r"(?:\b(?:0x[0-9a-fA-F]{2}|\d{2,3})\b\s{0,4},\s{0,20}){10,5000}(?:0x[0-9a-fA-F]{2}|\d{2,3})\b"
 )
+# Between two of them.
+_AMONG_CODES: Final = re.compile(r",\s{0,20}(?:0x[0-9a-fA-F]{2}|\d{2,3})\s{0,4},")
+_SHORTEST: Final = 20
 _CODE: Final = re.compile(r"0x[0-9a-fA-F]{2}|\d{2,3}")
 _TELLING: Final = re.compile(
     r"https?://|\bcurl\b|\bwget\b|/bin/|\bimport \w|\bexec\b|\beval\b|\bbash\b|\bsystem\b|/etc/|\.ssh"
@@ -33,11 +36,28 @@ _TELLING: Final = re.compile(
 
 def decoded_texts(text: str) -> Iterator[tuple[int, str, str]]:
     """Yield the place of each constant that decodes to text, the way, and the text; in order of the ways."""
-    for pattern, way, decode in _WAYS:
-        for match in pattern.finditer(text):
-            value = decode(match[0])
-            if value is not None and is_text(value):
-                yield match.start(), way, value[:MAX_TEXT]
+    # Most texts have no word that is long enough, and are not searched for each way.
+    words = list(_long_words(text))
+    for pattern, way, decode, mark in _WAYS:
+        for start, word in words:
+            for match in pattern.finditer(word) if mark in word else ():
+                value = decode(match[0])
+                if value is not None and is_text(value):
+                    yield start + match.start(), way, value[:MAX_TEXT]
+    for match in _CODES.finditer(text) if _AMONG_CODES.search(text) is not None else ():
+        value = _codes(match[0])
+        if value is not None and is_text(value):
+            yield match.start(), "character codes", value[:MAX_TEXT]
+
+
+def _long_words(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the words that are as long as what any way begins with, each with its place."""
+    end = 0
+    for word in text.split():
+        if len(word) >= _SHORTEST:
+            start = text.index(word, end)
+            end = start + len(word)
+            yield start, word
 
 
 def decode_base64(text: str) -> str | None:
@@ -115,11 +135,11 @@ def _codes(text: str) -> str | None:
     return "".join(map(chr, numbers)) if all(9 <= one < 127 for one in numbers) else None
 
 
+# Each with what a word cannot do without.
 _WAYS: Final = (
-    (_BASE64, "base64", decode_base64),
-    (_HEX, "hexadecimal", decode_hex),
-    (_ESCAPES, "escapes", _escapes),
-    (_PERCENT, "percent signs", urllib.parse.unquote),
-    (_ENTITIES, "entities", html.unescape),
-    (_CODES, "character codes", _codes),
+    (_BASE64, "base64", decode_base64, ""),
+    (_HEX, "hexadecimal", decode_hex, ""),
+    (_ESCAPES, "escapes", _escapes, "\\"),
+    (_PERCENT, "percent signs", urllib.parse.unquote, "%"),
+    (_ENTITIES, "entities", html.unescape, "&#"),
 )

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
-from markdown_it import MarkdownIt
+from markdown_it import MarkdownIt, rules_block
+from markdown_it.rules_block import StateBlock
 from markdown_it.token import Token
 
 from submissions.verification.engine.parts import Kind, Part
@@ -42,6 +43,34 @@ _UNSEEN: Final = re.compile(
     r"|color\s*:\s*(?:white|#f{3}(?:f{3})?|transparent)\b|\shidden\b)[^>]{0,200}>(.{1,4000}?)</\1\s*>",
     re.IGNORECASE | re.DOTALL,
 )
+
+
+_IN_PARAGRAPHS: Final = ["paragraph", "reference", "blockquote"]
+# What the lines begin with that a rule is about, and where else the parser asks it.
+_BEGINNINGS: Final = {
+    "fence": (rules_block.fence, "`~", [*_IN_PARAGRAPHS, "list"]),
+    "blockquote": (rules_block.blockquote, ">", [*_IN_PARAGRAPHS, "list"]),
+    "hr": (rules_block.hr, "*-_", [*_IN_PARAGRAPHS, "list"]),
+    "list": (rules_block.list_block, "*+-0123456789", _IN_PARAGRAPHS),
+    "reference": (rules_block.reference, "[", []),
+    "html_block": (rules_block.html_block, "<", _IN_PARAGRAPHS),
+    "heading": (rules_block.heading, "#", _IN_PARAGRAPHS),
+}
+_Rule = Callable[[StateBlock, int, int, bool], bool]
+
+
+def _only_after(beginnings: str, rule: _Rule) -> _Rule:
+    """Return ``rule`` for lines that begin with one of ``beginnings``; it says no of all others, and takes longer."""
+
+    def guarded(state: StateBlock, line: int, end: int, silent: bool) -> bool:
+        start = state.bMarks[line] + state.tShift[line]
+        return state.src[start : start + 1] in beginnings and rule(state, line, end, silent)
+
+    return guarded
+
+
+for _name, (_rule, _beginnings, _places) in _BEGINNINGS.items():
+    _BLOCKS.block.ruler.at(_name, _only_after(_beginnings, _rule), {"alt": _places})
 
 
 def read_markdown(text: str, file: str) -> Iterator[Part]:

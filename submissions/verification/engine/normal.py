@@ -26,6 +26,11 @@ _MIXED: Final = re.compile(
 )
 _WORD: Final = re.compile("[A-Za-z\u0370-\u04ff]{2,80}")
 _LATIN: Final = re.compile("[A-Za-z]")
+# Of these one is in whatever is disguised or left out; dashes, arrows and accents are in many texts and none of them.
+_ODD: Final = re.compile(
+    "[\u00ad\u034f\u0370-\u052f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f"
+    "\ufeff\uff01-\uff5e\U0001d400-\U0001d7ff\U000e0020-\U000e007e]"
+)
 _STYLED: Final = re.compile("[\uff01-\uff5e\U0001d400-\U0001d7ff]{3}")
 
 
@@ -45,6 +50,8 @@ def normal_text(text: str) -> tuple[str, dict[str, int]]:
             disguises[kind] = text.count("\n", 0, match.start())
 
     text = _FLAG.sub("", text)
+    if _ODD.search(text) is None:
+        return text, {}
     for kind, pattern in (
         ("tags", _TAGS),
         ("joined", _JOINED),
