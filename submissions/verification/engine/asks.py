@@ -13,7 +13,7 @@ from submissions.verification.engine.parts import Part, Sign
 from submissions.verification.engine.phrase import Phrase
 from submissions.verification.engine.sentences import Sentence
 from submissions.verification.engine.values import is_drop, labels_of_path
-from submissions.verification.engine.vocabulary import AGENT_FILE, SECRET_FILE
+from submissions.verification.engine.vocabulary import AGENT_FILE, AGENT_FILE_NEEDS, SECRET_FILE
 
 _NEAR: Final = 3
 _PINNED: Final = re.compile(r"sha-?(?:256|512)|checksum|\b[0-9a-f]{40,64}\b", re.IGNORECASE)
@@ -28,28 +28,32 @@ _OBEYED: Final = (words.PRINTS, words.TAKEN)
 _ASKED: Final = (words.ASKED_FOR, words.PRESSED, words.UNREAD, words.DESTROYS, words.STORES, words.UNCONFIRMED)
 
 
-def asked_signs(part: Part, said: Sequence[Sentence]) -> Iterator[Sign]:
+class Asked:
+    """What a section may ask for: most have no word of most of it, and are not looked at, sentence by sentence."""
+
+    def __init__(self, part: Part) -> None:
+        lower = part.text.lower()
+        self.sent = ("://" in lower or "@" in lower) and _may_occur(_SENT, lower)
+        self.judged, self.obeyed, self.asked = (_may_occur(one, lower) for one in (_JUDGED, _OBEYED, _ASKED))
+        self.planted = any(word in lower for word in AGENT_FILE_NEEDS) and AGENT_FILE.search(part.text) is not None
+        self.anything = self.sent or self.judged or self.obeyed or self.asked or self.planted or part.hidden
+
+
+def asked_signs(part: Part, said: Sequence[Sentence], may: Asked) -> Iterator[Sign]:
     """Yield what the sentences of a part ask for together; those that are told about ask for nothing."""
-    lower = part.text.lower()
-    # Most sections have no word of most of it, and are not looked at again, sentence by sentence.
-    sent = ("://" in lower or "@" in lower) and _may_occur(_SENT, lower)
-    judged, obeyed, asked = (_may_occur(one, lower) for one in (_JUDGED, _OBEYED, _ASKED))
-    planted = AGENT_FILE.search(part.text) is not None
-    if not (sent or judged or obeyed or asked or planted or part.hidden):
-        return
     for index, one in enumerate(said):
         if one.told:
             continue
         around = said[max(0, index - _NEAR) : index + _NEAR + 1]
-        if sent:
+        if may.sent:
             yield from _sent(part, one, around)
-        if judged:
+        if may.judged:
             yield from _judged(part, one, around)
-        if obeyed:
+        if may.obeyed:
             yield from _obeyed(part, one, said[index + 1 : index + 1 + _NEAR])
-        if asked:
+        if may.asked:
             yield from _asked(part, one, around)
-        if planted:
+        if may.planted:
             yield from _planted(part, one, around)
     if part.hidden:
         yield from _hidden(part, said)

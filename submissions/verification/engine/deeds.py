@@ -178,8 +178,9 @@ def _deeds(skill: SkillParts, signs: Iterable[Sign]) -> dict[str, _Deed]:
 
 def _note_code(part: Part, deeds: Mapping[str, _Deed]) -> None:
     text = part.text[:_LONGEST_PART]
+    lower = text.lower()
     for name, phrase in _IN_CODE.items():
-        if deeds[name].is_full or (match := phrase.search(text)) is None:
+        if deeds[name].is_full or (match := phrase.search(text, lower)) is None:
             continue
         # Only the first of each part: what follows in it would fill the places with one file.
         start = match.start() + len(match[0]) - len(match[0].lstrip())

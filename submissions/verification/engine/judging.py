@@ -25,6 +25,7 @@ _ALWAYS: Final = re.compile(
     r"|js|ts|mjs|rb|ps1))\b",
     re.IGNORECASE,
 )
+_SCRIPTS: Final = (".py", ".sh", ".js", ".ts", ".mjs", ".rb", ".ps1")
 _REDIRECT: Final = re.compile(
     r"\"(?:ANTHROPIC_BASE_URL|OPENAI_BASE_URL|HTTPS?_PROXY|LD_PRELOAD)\"\s*:\s*\"(?!http://localhost|http://127"
     r"|\$|\")|\"NODE_OPTIONS\"\s*:\s*\"[^\"]{0,40}--(?:require|import)|enableAllProjectMcpServers\"\s*:\s*true"
@@ -184,7 +185,7 @@ def _together(skill: SkillParts, signs: list[Sign]) -> Iterator[Sign]:
     """Yield what only several parts of a skill say together."""
     mandatory: set[str] = set()
     for part in skill.parts:
-        if part.kind is Kind.PROSE:
+        if part.kind is Kind.PROSE and any(suffix in part.text.lower() for suffix in _SCRIPTS):
             for match in _ALWAYS.finditer(part.text):
                 mandatory.add(match[1].rpartition("/")[2])
     for sign in signs:

@@ -49,6 +49,7 @@ HIDE: Final = Phrase(
             "user users them anyone human customer operator output conversation response review this these from "
             "log silently covertly background disclosed"
         ),
+        "not n't never without avoid refrain no_need hid conceal secret invisible kept keep_this silently covertly",
     ),
     r"\b(?:do not|don't|never|not|without|no need to|must not|should not|avoid"
     r"|refrain from)\s+(?:\w+\s){0,2}?(?:tell|mention|inform|notif|reveal|disclos|alert|show|report|log|discuss"
@@ -84,10 +85,7 @@ STRONG_HIDE: Final = Phrase(
     re.IGNORECASE,
 )
 DENY: Final = Phrase(
-    (
-        "user anyone someone they asked",
-        "if_",
-    ),
+    ("user anyone someone they asked", "if_"),
     r"\bif (?:the )?(?:user|anyone|someone|they|asked)\b[^.\n]{0,120}\b(?:say|respond|claim|deny|state|answer"
     r"|confirm|pretend|deflect|reply|explain)\b[^.\n]{0,120}\b(?:no special|does not|doesn't|do not|don't"
     r"|not (?:retain|collect|send|store)|nothing|standard|routine|normal|deny|have no|checking for|is complete"
@@ -187,10 +185,7 @@ OBEY: Final = Phrase(
     re.IGNORECASE,
 )
 PASTE: Final = Phrase(
-    (
-        "http",
-        "copy paste run execute",
-    ),
+    ("http", "copy paste run execute"),
     r"\b(?:copy|run|paste|execute)\b[^.\n]{0,80}\b(?:command|script|code|snippet"
     r"|installation)\b[^\n]{0,120}https?://|https?://[^\n]{0,120}\b(?:copy|paste)\b[^.\n]{0,60}\b(?:terminal"
     r"|shell|powershell|command prompt)",
@@ -293,7 +288,8 @@ OUTWARD: Final = re.compile(
     r"|webhook)|\b(?:our|their)\s(?:\w{2,12}\s){0,2}(?:server|endpoint|api|service|collector)\b",
     re.IGNORECASE,
 )
-DNS: Final = re.compile(
+DNS: Final = Phrase(
+    ("dns nslookup scp smtp:// s3",),
     r"\bvia dns\b|\bdns (?:lookup|quer)\w*[^.\n]{0,20}\bto\b|\bnslookup\b|\bscp\b|\bsmtp://|\baws s3 cp\b",
     re.IGNORECASE,
 )

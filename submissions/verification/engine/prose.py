@@ -7,13 +7,14 @@ from bisect import bisect_right
 from collections.abc import Iterator
 
 from submissions.verification.engine import phrases, sentences
-from submissions.verification.engine.asks import asked_signs
+from submissions.verification.engine.asks import Asked, asked_signs
 from submissions.verification.engine.asks_words import WORK
 from submissions.verification.engine.hosts import URL, is_local, urls_in
 from submissions.verification.engine.parts import Part, Sign
 from submissions.verification.engine.phrase import Phrase
+from submissions.verification.engine.possible import Possible
 from submissions.verification.engine.sentences import Sentence
-from submissions.verification.engine.tongues import foreign_signs
+from submissions.verification.engine.tongues import foreign_signs, is_foreign
 from submissions.verification.engine.values import DOTENV, PERSON, SECRET, is_drop, labels_of_path
 from submissions.verification.engine.vocabulary import AGENT_FILE, CHAT_TOKENS
 
@@ -27,7 +28,7 @@ def sentences_of(part: Part) -> Iterator[Sentence]:
     """Yield the sentences of a part; quotations are taken out of ``bare``."""
     for line, starts in sentences.paragraphs(part.text):
         table = line.lstrip().startswith("|")
-        tokens = CHAT_TOKENS.search(line) is not None
+        tokens = ("<" in line or "[" in line) and CHAT_TOKENS.search(line) is not None
         for match in sentences.SENTENCE.finditer(line):
             text = match[0].strip()
             if len(text) < 4:
@@ -35,72 +36,90 @@ def sentences_of(part: Part) -> Iterator[Sentence]:
             offset = starts[max(0, bisect_right(starts, (match.start(), MOST_LINES)) - 1)][1]
             if tokens:
                 text = CHAT_TOKENS.sub(" (chat token) ", text)
-            bare = URL.sub(" (address) ", sentences.QUOTED.sub(" … ", text))
+            bare = text
+            if "'" in text or "`" in text or '"' in text or "“" in text:
+                bare = sentences.QUOTED.sub(" … ", bare)
+            if "://" in bare:
+                bare = URL.sub(" (address) ", bare)
             yield Sentence(text, offset, table or sentences.TOLD.search(bare) is not None, bare)
 
 
 def prose_signs(part: Part) -> Iterator[Sign]:
     """Yield what the text of a part asks for; combinations are looked for within its section."""
+    possible = Possible(part)
+    asked, foreign = Asked(part), is_foreign(part.text)
+    if not (possible.anything or asked.anything or foreign):
+        return
     said = list(sentences_of(part))[:MOST_SENTENCES]
-    yield from _alone(part, said)
-    yield from _together(part, said)
-    yield from asked_signs(part, said)
-    yield from foreign_signs(part, said)
+    if possible.anything:
+        yield from _alone(part, said, possible)
+        yield from _together(part, said, possible)
+    if asked.anything:
+        yield from asked_signs(part, said, asked)
+    if foreign:
+        yield from foreign_signs(part, said)
 
 
 def _at(name: str, part: Part, one: Sentence, detail: str = "") -> Sign:
     return Sign(name, part, part.line + (0 if part.origin else one.line), one.text[:240], detail)
 
 
-def _alone(part: Part, said: list[Sentence]) -> Iterator[Sign]:
+def _alone(part: Part, said: list[Sentence], possible: Possible) -> Iterator[Sign]:
     for one_at, one in enumerate(said):
         text, bare = one.text, one.bare
         if one.told:
             continue
-        if not _negated(bare, phrases.OVERRIDE) and (phrases.OVERRIDE.search(bare) or phrases.ROLE.search(bare)):
+        if (possible.override.search(bare) or possible.role.search(bare)) and not _negated(bare, possible.override):
             yield _at("rules-overridden", part, one)
         if "(chat token)" in bare:
             yield _at("rules-overridden", part, one, "tokens of a chat")
-        if (obeyed := phrases.OBEY.search(bare)) is not None and not _negated(bare, phrases.OBEY):
+        if (obeyed := possible.obey.search(bare)) is not None and not _negated(bare, possible.obey):
             if sentences.NEGATED.search(obeyed[0]) or "untrusted" in obeyed[0]:
                 continue
             yield _at("strangers-obeyed", part, one)
-        if phrases.MANDATE.search(text):
+        if possible.mandate.search(text):
             yield _at("rules-overridden", part, one)
-        if (match := phrases.FOLLOW.search(sentences.LINK.sub("]", text))) is not None and not all(
+        linked = sentences.LINK.sub("]", text) if possible.follow.is_possible else ""
+        if (match := possible.follow.search(linked)) is not None and not all(
             is_local(host) for host, _p in urls_in(text)
         ):
             yield _at("instructions-fetched", part, one, match[0][:200])
-        if phrases.PASTE.search(text) and (is_drop(text) or part.hidden or phrases.TERMINAL.search(text)):
+        if possible.paste.search(text) and (is_drop(text) or part.hidden or phrases.TERMINAL.search(text)):
             yield _at("command-pasted", part, one)
-        if (match := phrases.DOWNLOAD_RUN.search(text)) is not None:
+        if (match := possible.download_run.search(text)) is not None:
             yield _at("download-asked", part, one, match[1] or match[2] or match[3] or "")
-        if phrases.INVENTORY.search(bare) and not _negated(bare, phrases.INVENTORY):
+        if possible.inventory.search(bare) and not _negated(bare, possible.inventory):
             yield _at("secrets-collected", part, one)
-        if phrases.BACKDOOR.search(text) and not _negated(bare, phrases.BACKDOOR):
+        if possible.backdoor.search(text) and not _negated(bare, possible.backdoor):
             yield _at("backdoor-asked", part, one)
-        if phrases.PROTECTION.search(bare) and not _negated(bare, phrases.PROTECTION):
+        if possible.protection.search(bare) and not _negated(bare, possible.protection):
             yield _at("protection-off-asked", part, one)
-        if AGENT_FILE.search(text) and phrases.LOOSEN.search(text) and not _negated(bare, phrases.LOOSEN):
+        if (
+            possible.agent_file
+            and AGENT_FILE.search(text)
+            and phrases.LOOSEN.search(text)
+            and not _negated(bare, phrases.LOOSEN)
+        ):
             yield _at("agent-loosened", part, one)
-        yield from _sending(part, one, said[max(0, one_at - 6) : one_at])
+        if possible.send.is_possible:
+            yield from _sending(part, one, said[max(0, one_at - 6) : one_at], possible)
 
 
-def _sending(part: Part, one: Sentence, before: list[Sentence]) -> Iterator[Sign]:
+def _sending(part: Part, one: Sentence, before: list[Sentence], possible: Possible) -> Iterator[Sign]:
     # A link is for reading; where something is to go is written out.
-    text = sentences.LINK.sub("]", one.text)
-    if one.told or phrases.SEND.search(one.bare) is None:
+    if one.told or possible.send.search(one.bare) is None:
         return
+    text = sentences.LINK.sub("]", one.text)
     addresses = [host for host, _path in urls_in(text) if not is_local(host)]
     path_labels = labels_of_path(text)
     outward = addresses or phrases.DNS.search(text) or (path_labels & {SECRET, PERSON} and phrases.OUTWARD.search(text))
-    if not outward or _negated(one.bare, phrases.SEND):
+    if not outward or _negated(one.bare, possible.send):
         return
     address = URL.search(text)
     always = phrases.ALWAYS.search(text) is not None or any(phrases.ALWAYS.search(other.bare) for other in before)
     where = address[0] if address is not None else ""
     if (path_labels & {SECRET, PERSON, DOTENV} and phrases.HARD_SEND.search(text)) or (
-        phrases.GRAVE.search(one.bare)
+        possible.grave.search(one.bare)
         and phrases.HARD_SEND.search(text)
         and not re.search(r"\b(?:your|an?) (?:api )?(?:key|token|secret)\b", text, re.IGNORECASE)
     ):
@@ -109,12 +128,12 @@ def _sending(part: Part, one: Sentence, before: list[Sentence]) -> Iterator[Sign
         yield _at("data-sent-by-agent", part, one, where)
 
 
-def _together(part: Part, said: list[Sentence]) -> Iterator[Sign]:
+def _together(part: Part, said: list[Sentence], possible: Possible) -> Iterator[Sign]:
     """Look for steps that belong together: within nine sentences of a section, in order."""
     for index, one in enumerate(said):
         near = said[index + 1 : index + 9]
         # It is often said with a word about scanners, which are not to see what is in an archive.
-        if phrases.PASSWORD.search(one.text):
+        if possible.password.search(one.text):
             window = " ".join(other.text for other in said[max(0, index - 4) : index + 5])
             if phrases.REMOVE.search(window):
                 yield _at("files-locked", part, one)
@@ -122,9 +141,9 @@ def _together(part: Part, said: list[Sentence]) -> Iterator[Sign]:
                 yield _at("password-download", part, one)
         if one.told:
             continue
-        labels = labels_of_path(one.text)
+        labels = labels_of_path(one.text) if possible.secrets else frozenset()
         if (
-            (labels or phrases.GRAVE.search(one.bare))
+            (labels or possible.grave.search(one.bare))
             and (PERSON in labels or phrases.READ.search(one.bare))
             and not _negated(one.bare, phrases.READ)
         ):
@@ -138,7 +157,7 @@ def _together(part: Part, said: list[Sentence]) -> Iterator[Sign]:
                         yield _at("secret-sent-by-agent", part, later)
                     break
         around = said[max(0, index - 4) : index + 5]
-        if (match := phrases.HIDE.search(one.bare)) is not None:
+        if (match := possible.hide.search(one.bare)) is not None:
             deeds = [
                 other
                 for other in around
@@ -151,21 +170,21 @@ def _together(part: Part, said: list[Sentence]) -> Iterator[Sign]:
             elif deeds and "silently" not in match[0].lower():
                 yield _at("hidden-from-user", part, one, "sends")
             elif (
-                phrases.AGAINST.search(one.bare)
+                possible.against.search(one.bare)
                 and phrases.ACT.search(one.bare)
                 and sentences.NEGATED.search(one.bare, 0, max(match.start(), 1)) is None
             ):
                 yield _at("hidden-from-user", part, one, "acts")
-        if phrases.DENY.search(one.bare) and any(
-            phrases.HIDE.search(other.bare) or phrases.HARD_SEND.search(other.bare) for other in around
+        if possible.deny.search(one.bare) and any(
+            possible.hide.search(other.bare) or phrases.HARD_SEND.search(other.bare) for other in around
         ):
             yield _at("user-lied-to", part, one)
         if (
-            phrases.AGAINST.search(one.bare)
+            possible.against.search(one.bare)
             and phrases.ACT.search(one.bare)
-            and not _negated(one.bare, phrases.AGAINST, 90)
+            and not _negated(one.bare, possible.against, 90)
         ):
-            again = [other for other in around if other is not one and phrases.AGAINST.search(other.bare)]
+            again = [other for other in around if other is not one and possible.against.search(other.bare)]
             if again:
                 yield _at("user-overruled", part, one)
 

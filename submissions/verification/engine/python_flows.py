@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final
 
 from submissions.verification.engine.guessing import guess_language
@@ -35,6 +36,12 @@ _LONGEST: Final = 40_000
 _PASSES: Final = 2
 
 
+@lru_cache(maxsize=8)
+def _tree(text: str) -> ast.Module:
+    """Return the tree of a script; those that use each other are read several times."""
+    return ast.parse(text)
+
+
 class PythonFlows(PythonValues):
     """Find signs in one part of Python; shell commands and code inside it are in ``found``.
 
@@ -44,7 +51,7 @@ class PythonFlows(PythonValues):
 
     def run(self) -> list[Sign]:
         """Return the signs; raises SyntaxError, ValueError or RecursionError for what Python does not parse."""
-        tree = ast.parse(self.part.text)
+        tree = _tree(self.part.text) if len(self.part.text) < _LONGEST else ast.parse(self.part.text)
         for number in range(_PASSES):
             self._last = number == _PASSES - 1
             self._scopes = [self._scopes[0]]

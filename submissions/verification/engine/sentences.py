@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from submissions.verification.engine.phrase import Phrase
+
 _LONGEST: Final = 6000
 _MARK: Final = re.compile(r"\s*(?:[-*+>|#]|\d{1,3}[.)]\s|$)")
 
@@ -18,7 +20,14 @@ NEGATED: Final = re.compile(
     r"|rather than|instead of|not to)\b",
     re.IGNORECASE,
 )
-TOLD: Final = re.compile(
+TOLD: Final = Phrase(
+    (
+        (
+            "detect flag block reject prevent look scan check identif attempt attack inject malicious adversar e.g. "
+            "example such_as phrase pattern victim threat vulnerab exploit suspicious if_ jailbreak payload test_case "
+            "warn treat"
+        ),
+    ),
     r"\b(?:detect|flag|block|reject|prevent|look(?:s|ing)? for|scan|check(?:s|ing)? for|identif|attempt|attack"
     r"|inject|malicious|adversar|e\.g\.|for example|such as"
     r"|phrases? like|patterns?|victim|attacker|threat|vulnerab|exploit|suspicious|red flag|if (?:you|it|the|a"

@@ -8,6 +8,7 @@ from typing import Final
 
 from submissions.verification.engine.decoding import decode_base64, decode_hex, rotated
 from submissions.verification.engine.parts import Kind, Part, Sign
+from submissions.verification.engine.phrase import Phrase
 from submissions.verification.engine.shell_command import Command
 from submissions.verification.engine.values import (
     DECODED,
@@ -22,9 +23,11 @@ from submissions.verification.engine.values import (
 from submissions.verification.engine.vocabulary import FETCHERS
 
 _VARIABLE: Final = re.compile(r"\$\{?([A-Za-z_]\w*)")
-_DECODERS: Final = re.compile(
+_DECODERS: Final = Phrase(
+    ("base64 xxd openssl gunzip zcat tr",),
     r"base64\s+(?:-\w*[dD]|--decode)|xxd\s+-r|openssl\s+(?:enc|base64)\b.*-d|\bgunzip\b|\bzcat\b"
-    r"|tr\s+['\"]?[A-Za-z-]{3,}['\"]?\s+['\"]?[NnMm]-"
+    r"|tr\s+['\"]?[A-Za-z-]{3,}['\"]?\s+['\"]?[NnMm]-",
+    re.NOFLAG,
 )
 _OUTPUT: Final = frozenset({"-o", "--output", "-O", "--output-document", "-OutFile", "-outfile"})
 

@@ -21,12 +21,69 @@ _NEAR: Final = 3
 _BEFORE: Final = 40
 # Quick tests for a language at all: letters that English lacks, or small words that it lacks.
 _OTHER_LETTERS: Final = re.compile(r"[\u0400-\u04ff\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]")
-_OTHER_WORDS: Final = re.compile(
-    r"\b(?:und|oder|nicht|der|die|das|eine?|les?|des|une|pas|vous|tu|el|los|las|una?|que|para|con|nao|não|uma"
-    r"|os|il|gli"
-    r"|non|che|het|een|niet|nie|jest|ve|bir|ile|em|di|al|dei|questo|prima|lo|da|de|la|le|un|et|dans|pour|per|su|del|della)\b",
-    re.IGNORECASE,
+_OTHER_WORDS: Final = frozenset(
+    [
+        *(
+            [
+                "und",
+                "oder",
+                "nicht",
+                "der",
+                "die",
+                "das",
+                "ein",
+                "eine",
+                "le",
+                "les",
+                "des",
+                "une",
+                "pas",
+                "vous",
+                "tu",
+                "el",
+                "los",
+                "las",
+                "un",
+                "una",
+                "que",
+                "para",
+                "con",
+            ]
+        ),
+        *(
+            [
+                "nao",
+                "não",
+                "um",
+                "uma",
+                "os",
+                "il",
+                "gli",
+                "non",
+                "che",
+                "het",
+                "een",
+                "niet",
+                "nie",
+                "jest",
+                "ve",
+                "bir",
+                "ile",
+                "em",
+                "di",
+                "al",
+                "dei",
+                "questo",
+                "prima",
+                "lo",
+                "da",
+                "de",
+            ]
+        ),
+        *(["la", "et", "dans", "pour", "per", "su", "del", "della"]),
+    ]
 )
+_WORD: Final = re.compile(r"\w+")
 _MARKS: Final = re.compile(r"[\u0300-\u036f]")
 
 
@@ -52,11 +109,25 @@ def _tongues() -> tuple[_Tongue, ...]:
     )
 
 
+def is_foreign(text: str) -> bool:
+    """Return whether a text may be in another language than English: it has letters or several words of one."""
+    if _has_other_letters(text):
+        return True
+    found = 0
+    for word in _WORD.findall(text[:20_000].lower()):
+        found += word in _OTHER_WORDS
+        if found == 2:
+            return True
+    return False
+
+
+def _has_other_letters(text: str) -> bool:
+    return not text.isascii() and _OTHER_LETTERS.search(text) is not None
+
+
 def foreign_signs(part: Part, said: Sequence[Sentence]) -> Iterator[Sign]:
     """Yield what the sentences of a part ask for in a language that the readers of English do not know."""
-    other = _OTHER_LETTERS.search(part.text) is not None
-    if not other and len(_OTHER_WORDS.findall(part.text[:20_000])) < 2:
-        return
+    other = _has_other_letters(part.text)
     plain = [_plain(one.text) for one in said]
     places = [place_of(one.text) for one in said]
     for tongue in _tongues():

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from submissions.verification.engine.phrase import Phrase
+
 SECRET_FILE: Final = re.compile(
     r"\.ssh(?:/(?!config\b|known_hosts|authorized)|(?![\w/.]))|\bid_(?:rsa|ed25519|ecdsa|dsa)\b(?!\.pub)"
     r"|\.aws/(?:credentials|config)"
@@ -48,6 +50,11 @@ AGENT_FILE: Final = re.compile(
     r"|\.claude/(?:settings(?:\.local)?\.json|CLAUDE|hooks|commands|agents|skills)|\.claude\.json\b|\.mcp\.json\b"
     r"|copilot-instructions\.md|claude_desktop_config\.json|\.codex/|\.windsurfrules|\.openclaw/|mcp_config\.json",
 )
+AGENT_FILE_NEEDS: Final = (
+    *(".md", ".cursor", ".claude", ".mcp.json", "copilot-instructions", "claude_desktop", ".codex", ".windsurfrules"),
+    *(".openclaw", "mcp_config"),
+)
+"""In lower case; of these one occurs in whatever names a file of an agent."""
 PROFILE: Final = re.compile(
     r"\.(?:bashrc|zshrc|bash_profile|zprofile|profile|zshenv|bash_login|xprofile)\b|/etc/(?:profile|bash\.bashrc|zsh)"
     r"|fish/config\.fish|Microsoft\.PowerShell_profile|\$PROFILE\b",
@@ -58,12 +65,15 @@ AUTOSTART: Final = re.compile(
     r"|schtasks\s+/create|Start Menu.{0,20}Startup|/etc/rc\.local|/etc/init\.d/|@reboot\b|\.git/hooks/|core\.hooksPath",
     re.IGNORECASE,
 )
-TRACES: Final = re.compile(
+TRACES: Final = Phrase(
+    ("history histfile histsize shred wevtutil clear-eventlog truncate /var/log",),
     r"\bhistory -c\b|unset HISTFILE|HISTFILE=/dev/null|HISTSIZE=0|rm\s+-\w{1,3}\s+[^\n;|&]{0,60}(?:_history|/var/log/)"
     r"|\bshred\b[^\n]{0,60}(?:log|history)|wevtutil cl|Clear-EventLog|truncate -s ?0 /var/log"
     r"|Remove-Item[^\n]{0,60}ConsoleHost_history",
+    re.NOFLAG,
 )
-WEAKENS: Final = re.compile(
+WEAKENS: Final = Phrase(
+    ("spctl csrutil mppreference setenforce systemctl netsh windefend launchctl",),
     r"spctl --(?:master|global)-disable|csrutil disable|Set-MpPreference[^\n]{0,60}-Disable"
     r"|Add-MpPreference[^\n]{0,30}-ExclusionPath"
     r"|\bsetenforce 0|systemctl (?:stop|disable)[^\n]{0,30}(?:auditd|falcon|crowdstrike|defender|apparmor|osquery)"
@@ -71,14 +81,21 @@ WEAKENS: Final = re.compile(
     r"|launchctl unload[^\n]{0,60}(?:santa|crowdstrike)",
     re.IGNORECASE,
 )
-ESCALATES: Final = re.compile(
+ESCALATES: Final = Phrase(
+    ("nopasswd chmod docker nsenter usermod setcap chown",),
     r"NOPASSWD|chmod (?:u\+s|g\+s|[2467]7[57][57])\b|chmod (?:-R )?777 (?:/(?:\s|$)|/(?:etc|usr|var|opt|root|bin|srv))"
     r"|docker run[^\n]{0,120}(?:--privileged|--pid[= ]host|-v /:/)|nsenter[^\n]{0,40}-t 1\b"
     r"|usermod[^\n]{0,20}-aG (?:sudo|docker|wheel)"
     r"|setcap cap_setuid|chown (?:-R )?root(?::\w+)? /(?:opt|usr|tmp|home)",
+    re.NOFLAG,
 )
-MINER: Final = re.compile(r"stratum\+(?:tcp|ssl)://|\bxmrig\b|\bminerd\b|\bcpuminer\b|--donate-level", re.IGNORECASE)
-REVERSE_SHELL: Final = re.compile(
+MINER: Final = Phrase(
+    ("stratum xmrig minerd cpuminer donate-level",),
+    r"stratum\+(?:tcp|ssl)://|\bxmrig\b|\bminerd\b|\bcpuminer\b|--donate-level",
+    re.IGNORECASE,
+)
+REVERSE_SHELL: Final = Phrase(
+    ("/dev/tcp nc netcat mkfifo socat tcpclient dup2 fsockopen socket",),
     r"(?:ba|z|da)?sh -i\b[^\n]{0,20}(?:[<>]&|>)[^\n]{0,8}/dev/tcp/|/dev/tcp/[^\n]{1,80}(?:0>&1|<&1)"
     r"|exec \d<>/dev/tcp/[^\n]{1,60}(?:;|\n)[^\n]{0,20}(?:cat|while|sh|bash)"
     r"|\b(?:nc|ncat|netcat)\b[^\n|;]{0,60}\s-(?:\w{0,6}e|c)\s+['\"]?(?:/bin/|/usr/bin/)?(?:ba|z|da|k)?(?:sh"
@@ -88,6 +105,7 @@ REVERSE_SHELL: Final = re.compile(
     r"|Net\.Sockets\.TCPClient[^\n]{0,400}(?:iex|Invoke-Expression)|os\.dup2\([^\n]{0,40}fileno"
     r"|fsockopen\([^\n]{0,120}(?:exec|proc_open|shell_exec)"
     r"|socket[^\n]{0,300}pty\.spawn\(",
+    re.NOFLAG,
 )
 CHAT_TOKENS: Final = re.compile(r"<\|(?:im_start|im_end|system|endoftext)\|>|\[/?INST\]|<</?SYS>>")
 FETCHERS: Final = frozenset(
