@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
+import shutil
 import socket
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -133,9 +137,9 @@ def free_port() -> int:
 @contextmanager
 def instance(data_dir: Path, **variables: str) -> Iterator[Instance]:
     """Yield a migrated installation on the kind of database that this test run uses."""
-    with bare_instance(data_dir, **variables) as made:
-        made.manage("migrate", "-v", "0")
-        yield made
+    data_dir.mkdir()
+    with database(data_dir, copy_of=_migrated()) as url:
+        yield Instance(data_dir, url, variables)
 
 
 @contextmanager
@@ -146,17 +150,36 @@ def bare_instance(data_dir: Path, **variables: str) -> Iterator[Instance]:
         yield Instance(data_dir, url, variables)
 
 
+@cache
+def _migrated() -> str:
+    """Migrate a database once in the process of the tests, and return its URL; it is kept until that ends."""
+    folder = Path(tempfile.mkdtemp(prefix="migrated-"))
+    kept = contextlib.ExitStack()
+    atexit.register(kept.close)
+    kept.callback(shutil.rmtree, folder)
+    url = kept.enter_context(database(folder))
+    Instance(folder, url).manage("migrate", "-v", "0")
+    return url
+
+
 @contextmanager
-def database(data_dir: Path) -> Iterator[str]:
-    """Yield the URL of a database without tables, of the kind that this test run uses, below ``data_dir``."""
+def database(data_dir: Path, copy_of: str | None = None) -> Iterator[str]:
+    """Yield the URL of a database of the kind that this test run uses, below ``data_dir``.
+
+    It has no tables, or those of the database at the URL ``copy_of``, which nobody uses meanwhile.
+    """
     default = settings.DATABASES["default"]
     if default["ENGINE"] == "django.db.backends.sqlite3":
-        yield f"sqlite:///{data_dir / 'vskill.sqlite3'}"
+        path = data_dir / "vskill.sqlite3"
+        if copy_of:
+            shutil.copy(copy_of.removeprefix("sqlite:///"), path)
+        yield f"sqlite:///{path}"
         return
+    template = f' TEMPLATE "{copy_of.rpartition("/")[2]}"' if copy_of else ""
     server = f"postgres://{default['USER']}:{default['PASSWORD']}@{default['HOST']}:{default['PORT']}"
     name = f"instance_{uuid.uuid4().hex}"
     with psycopg.connect(f"{server}/postgres", autocommit=True) as connection:
-        connection.execute(f'CREATE DATABASE "{name}"'.encode())
+        connection.execute(f'CREATE DATABASE "{name}"{template}'.encode())
         try:
             yield f"{server}/{name}"
         finally:
