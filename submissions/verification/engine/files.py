@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Final
@@ -40,6 +40,8 @@ _TEXTS: Final = frozenset(
 
 
 _FEW: Final = 40
+_BEFORE: Final = 300
+_AFTER: Final = 40
 _LONGEST_DOCUMENT: Final = 200_000
 _NOT_CODE: Final = frozenset({"", "markdown", "json", "yaml", "toml", "ini", "html", "sql"})
 _RUNS: Final = re.compile(
@@ -96,10 +98,7 @@ def _run_by_name(skill: SkillParts) -> list[Part]:
     run: dict[str, str] = {}
     named = {PurePosixPath(name).name: name for name in skill.documents}
     for part in skill.parts:
-        # To look for a few names is quicker than to look for any.
-        if len(named) < _FEW and not any(base in part.text for base in named):
-            continue
-        for match in _RUNS.finditer(part.text, 0, _LONGEST_DOCUMENT):
+        for match in _runs_in(part.text, named):
             run.setdefault(
                 match[2], SCRIPT_LANGUAGES.get(match[1].rstrip("3"), "shell" if match[1] == "source" else "javascript")
             )
@@ -108,6 +107,19 @@ def _run_by_name(skill: SkillParts) -> list[Part]:
         for base, language in run.items()
         if base in named
     ]
+
+
+def _runs_in(text: str, names: Collection[str]) -> Iterator[re.Match[str]]:
+    """Yield the commands that run a file; few names are looked for first, because that is quicker than any command."""
+    if len(names) >= _FEW:
+        yield from _RUNS.finditer(text, 0, _LONGEST_DOCUMENT)
+        return
+    for name in names:
+        at = text.find(name, 0, _LONGEST_DOCUMENT)
+        while at >= 0:
+            end = at + len(name)
+            yield from _RUNS.finditer(text, max(0, at - _BEFORE), min(end + _AFTER, _LONGEST_DOCUMENT))
+            at = text.find(name, end, _LONGEST_DOCUMENT)
 
 
 def _files(root: Path) -> Iterator[Path]:

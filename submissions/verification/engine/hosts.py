@@ -5,12 +5,14 @@ from __future__ import annotations
 import ipaddress
 import re
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 URL: Final = re.compile(
     r"\b(?:https?|hxxps?|ftp|wss?)://([^\s/'\"`<>)\]}|;\\]{1,255})([^\s'\"`<>)|;\\]{0,500})", re.IGNORECASE
 )
+_SCHEME: Final = re.compile(r"\b(?:https?|hxxps?|ftp|wss?)$", re.IGNORECASE)
 # In pieces, because no file here names the host of an index.
 _INDEXES: Final = frozenset(
     {".".join(name) for name in (("pypi", "org"), ("test", "pypi", "org"), ("registry", "npmjs", "org"), ("npmjs",
@@ -65,10 +67,23 @@ _LOCAL: Final = re.compile(
 )
 
 
+def find_urls(text: str) -> Iterator[re.Match[str]]:
+    """Yield each place where ``URL`` matches; most of a text is passed over."""
+    end, at = 0, text.find("://")
+    while at >= 0:
+        before = max(at - 7, 0)
+        scheme = _SCHEME.search(text[before:at])
+        start = before + scheme.start() if scheme is not None else -1
+        if start >= end and (match := URL.match(text, start)) is not None:
+            yield match
+            end = match.end()
+        at = text.find("://", max(at + 3, end))
+
+
 def urls_in(text: str) -> list[tuple[str, str]]:
     """Return host (in lower case, without user and port) and path of each address in ``text``, at most 50."""
     found = []
-    for match in URL.finditer(text):
+    for match in find_urls(text):
         host = match[1].rpartition("@")[2].lower().replace("[.]", ".")
         found.append((host.partition(":")[0] if not host.startswith("[") else host, match[2]))
         if len(found) == 50:

@@ -192,7 +192,7 @@ def text_of_markup(text: str) -> str:
         values = " ".join(_ATTRIBUTE.findall(tag[0])) if " " in tag[0] else ""
         return f" {values} " + "\n" * tag[0].count("\n") if values else "\n" * tag[0].count("\n")
 
-    return _TAG.sub(said, text)
+    return "\n".join([line.strip() for line in _TAG.sub(said, text).split("\n")])
 
 
 def read_markup(text: str, file: str) -> Iterator[Part]:

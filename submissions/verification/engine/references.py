@@ -11,7 +11,7 @@ from typing import Final
 
 from submissions.verification.engine.dependencies import HASH, TOOL_SERVER, VERSION, dependencies_in
 from submissions.verification.engine.files import SkillParts
-from submissions.verification.engine.hosts import URL, brand, is_known_installer, is_local
+from submissions.verification.engine.hosts import brand, find_urls, is_known_installer, is_local
 from submissions.verification.engine.parts import Kind, Part, Sign
 
 MOST_REFERENCES: Final = 200
@@ -132,7 +132,7 @@ def _is_table(file: str) -> bool:
 
 def _addresses(text: str) -> Iterator[tuple[str, int, int]]:
     """Yield each address that leads outside, without a login in it, and where it begins and ends."""
-    for match in URL.finditer(text):
+    for match in find_urls(text):
         whole = match[0]
         for opening, closing in ("()", "[]", "{}"):
             while whole.endswith(closing) and whole.count(closing) > whole.count(opening):

@@ -8,14 +8,17 @@ from typing import Final
 
 from submissions.verification.engine.asks_words import ORDERS
 from submissions.verification.engine.parts import Part, Sign, sign
+from submissions.verification.engine.phrase import Phrase
 from submissions.verification.engine.vocabulary import AGENT_FILE
 
 _LONGEST: Final = 400_000
-_CONNECTS: Final = re.compile(
+_CONNECTS: Final = Phrase(
+    (".connect socket net. tcpclient fsockopen tcpstream create_connection",),
     r"\.connect\(|TCPSocket\.(?:new|open)|net\.(?:connect|createConnection|Socket)|new WebSocket\(|TCPClient"
     r"|fsockopen\("
     r"|stream_socket_client|IO::Socket::INET|net\.Dial\(|TcpStream::connect|websockets?\.connect|create_connection\("
-    r"|\bsocket\(\s*S\b"
+    r"|\bsocket\(\s*S\b",
+    re.NOFLAG,
 )
 _SHELL: Final = re.compile(
     r"['\"`](?:/usr)?/bin/(?:ba|z|da|k)?sh\b|pty\.spawn|['\"`](?:cmd(?:\.exe)?|powershell(?:\.exe)?)['\"`]|IO\.popen"
@@ -39,14 +42,18 @@ _DELETES: Final = re.compile(
     r"|Remove-Item[^\n]{0,60}-Recurse|os\.(?:remove|unlink)\(|shutil\.rmtree\(|File\.delete|unlinkSync"
 )
 
-_ENCODED: Final = re.compile(
+_ENCODED: Final = Phrase(
+    ("base64 xxd openssl", "curl"),
     r"\b(?:base64|xxd|openssl enc)\b[^\n|;]{0,60}\|\s{0,3}(?:tr\b[^\n"
-    r"|]{0,30}\|\s{0,3})?curl\b[^\n]{0,160}?(https?://[^\s'\"]{3,200})"
+    r"|]{0,30}\|\s{0,3})?curl\b[^\n]{0,160}?(https?://[^\s'\"]{3,200})",
+    re.NOFLAG,
 )
-_TURNED: Final = re.compile(
+_TURNED: Final = Phrase(
+    ("rev tr xxd base32 uudecode openssl", "sh"),
     r"\|\s{0,3}(?:rev|tr\s+\S{3,60}\s+\S{3,60}|xxd\s+-r\S{0,3}(?:\s+-p)?|base32\s+-d|uudecode\S{0,20}"
     r"|openssl enc -d[^|\n]{0,80})"
-    r"\s{0,3}\|\s{0,3}(?:sudo\s+)?(?:ba|z|da)?sh\b"
+    r"\s{0,3}\|\s{0,3}(?:sudo\s+)?(?:ba|z|da)?sh\b",
+    re.NOFLAG,
 )
 _NO_SERVER: Final = re.compile(
     r"^\s*(?:/\S{1,40}/)?(?:curl|wget|nc|ncat|nslookup|dig|rm|echo|printf|cat|find|chmod|base64|env|crontab|ssh"
@@ -63,7 +70,8 @@ _NO_SERVER: Final = re.compile(
 def whole_signs(part: Part, signs: Sequence[Sign]) -> Iterator[Sign]:
     """Yield what ``part``, in which ``signs`` were found, is a sign of as a whole."""
     text = part.text[:_LONGEST]
-    opened = _CONNECTS.search(text)
+    lower = text.lower()
+    opened = _CONNECTS.search(text, lower)
     if (
         opened is not None
         and (shell := _SHELL.search(text)) is not None
@@ -71,9 +79,9 @@ def whole_signs(part: Part, signs: Sequence[Sign]) -> Iterator[Sign]:
         and _SOCKET_IN.search(text)
     ):
         yield sign("reverse-shell", part, text.count("\n", 0, shell.start()), "a shell at a socket")
-    if (match := _ENCODED.search(text)) is not None:
+    if (match := _ENCODED.search(text, lower)) is not None:
         yield sign("encoded-sent", part, text.count("\n", 0, match.start()), match[1] or match[0])
-    if (match := _TURNED.search(text)) is not None:
+    if (match := _TURNED.search(text, lower)) is not None:
         yield sign("decoded-code-run", part, text.count("\n", 0, match.start()))
     if part.starts_itself and "mcpServers" in part.origin and _NO_SERVER.search(text):
         yield sign("tool-server-odd", part, 0)
