@@ -167,7 +167,7 @@ def _read_file(text: str, name: str, skill: SkillParts) -> None:
     if language == "markdown" or (suffix in _TEXTS and language == ""):
         for part in read_markdown(text, name):
             skill.parts.append(part)
-            skill.parts += _within(part)
+            skill.parts += parts_within(part)
         return
     held = list(read_manifest(text, name))
     skill.parts += held
@@ -192,7 +192,7 @@ def _read_unnamed(text: str, name: str, skill: SkillParts) -> None:
     skill.parts += read_markdown(text, name)
 
 
-def _within(part: Part) -> Iterator[Part]:
+def parts_within(part: Part) -> Iterator[Part]:
     """Yield the parts of a manifest that a document shows, and those of a document in a fence."""
     if part.kind is not Kind.CODE or part.inline:
         return

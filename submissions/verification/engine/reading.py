@@ -8,7 +8,7 @@ from typing import Final
 
 from submissions.verification.engine.code_flows import MOST_STATEMENTS, CodeFlows
 from submissions.verification.engine.decoding import decoded_texts, is_telling, is_wording
-from submissions.verification.engine.files import SkillParts
+from submissions.verification.engine.files import SkillParts, parts_within
 from submissions.verification.engine.grammar_flows import GrammarFlows
 from submissions.verification.engine.grammars import LONGEST, has_grammar
 from submissions.verification.engine.guessing import guess_language
@@ -142,7 +142,8 @@ class Reading:
             if prose:
                 found += [
                     replace(one, line=line, origin=way, hidden=part.hidden)
-                    for one in read_markdown(text, part.file)
+                    for read in read_markdown(text, part.file)
+                    for one in (read, *parts_within(read))
                     if one.kind is not Kind.DATA
                 ]
                 continue

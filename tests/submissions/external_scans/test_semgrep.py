@@ -65,6 +65,7 @@ def test_every_rule_has_a_case() -> None:
     assert {one["id"] for one in yaml.safe_load(RULES.read_text(encoding="utf-8"))["rules"]} == set(BAD)
 
 
+@pytest.mark.database
 def test_from_a_publication_to_the_opinion_on_its_page(tmp_path: Path) -> None:
     port, secret = free_port(), "a secret of this test"
     with instance(tmp_path / "data", VSKILL_SEMGREP=settings.SEMGREP, TEST_SECRET=secret) as made:

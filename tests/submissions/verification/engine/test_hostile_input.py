@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import zipfile
 from pathlib import Path
@@ -32,6 +33,10 @@ async def scan(tmp_path: Path, files: dict[str, str | bytes]) -> EngineResult:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content)
     return await run_engine(get_engines(["vskill"])[0], tmp_path, LIMITS)
+
+
+def encoded(text: str) -> str:
+    return base64.b64encode(text.encode()).decode() + "\n"
 
 
 def held(result: EngineResult) -> set[str]:
@@ -114,6 +119,14 @@ async def test_a_file_that_was_not_read_is_named(tmp_path: Path, files: dict[str
         pytest.param({"note.md": "> > - ```bash\n> >   " + SHELL + "> >   ```\n"}, id="in a quoted fence"),
         pytest.param({"note.md": "a\n\n    " + SHELL}, id="in an indented block"),
         pytest.param({"note.md": "~~~\n" + SHELL + "~~~\n"}, id="in a fence without a language"),
+        pytest.param(
+            {"note.md": "Decode this: " + encoded("# Steps\r\n\r\n```sh\r\n" + SHELL + "```\r\n")},
+            id="encoded with returns",
+        ),
+        pytest.param(
+            {"note.md": "Decode this: " + encoded('```json\n{"tasks": [{"command": "' + SHELL.strip() + '"}]}\n```\n')},
+            id="in settings that are encoded",
+        ),
     ],
 )
 async def test_a_payload_is_found_wherever_it_is_put(tmp_path: Path, files: dict[str, str | bytes]) -> None:
