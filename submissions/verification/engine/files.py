@@ -6,7 +6,7 @@ import os
 import re
 import stat
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Final
 
@@ -42,6 +42,7 @@ _TEXTS: Final = frozenset(
 _FEW: Final = 40
 _BEFORE: Final = 300
 _AFTER: Final = 40
+_OBJECTS: Final = frozenset({".json", ".jsonc", ".ipynb"})
 _LONGEST_DOCUMENT: Final = 200_000
 _NOT_CODE: Final = frozenset({"", "markdown", "json", "yaml", "toml", "ini", "html", "sql"})
 _RUNS: Final = re.compile(
@@ -153,8 +154,9 @@ def _read_file(text: str, name: str, skill: SkillParts) -> None:
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     text, disguises = normal_text(text)
     skill.disguises += [(name, line + 1, kind) for kind, line in disguises.items()]
+    whole = text
     if len(text) > MAX_LINE:
-        text = _without_long_lines(text)
+        whole, text = text, _without_long_lines(text)
     suffix = PurePosixPath(name).suffix.lower()
     language = _language(text, name, suffix)
     if name != "SKILL.md" and len(text) <= _LONGEST_DOCUMENT and (language in _NOT_CODE or suffix in _TABLES):
@@ -169,7 +171,10 @@ def _read_file(text: str, name: str, skill: SkillParts) -> None:
             skill.parts.append(part)
             skill.parts += parts_within(part)
         return
-    held = list(read_manifest(text, name))
+    # A line that is broken is no JSON any longer.
+    held = list(read_manifest(whole if suffix in _OBJECTS else text, name))
+    if whole is not text:
+        held = [replace(one, text=_without_long_lines(one.text)) if len(one.text) > MAX_LINE else one for one in held]
     skill.parts += held
     if language == "" and not held:
         _read_unnamed(text, name, skill)

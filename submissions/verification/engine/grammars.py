@@ -16,6 +16,8 @@ from tree_sitter import Language, Parser, Tree
 LONGEST: Final = 100_000
 # Of the processor. A grammar reads a hundred times as much in this time, but may take its square for what is no code.
 _SECONDS: Final = 0.5
+# This grammar takes each for the beginning of types within types, and its parser has no limit of its own for them.
+_MOST_OPEN: Final = 4000
 _PIECE: Final = 65_536
 _GRAMMARS: Final = {
     "javascript": ("tree_sitter_typescript", "language_tsx"),
@@ -41,6 +43,8 @@ def has_grammar(language: str) -> bool:
 
 def parse(text: str, language: str) -> Tree | None:
     """Return the tree of code, with errors in it for what is no code, or None for what takes its parser too long."""
+    if language == "csharp" and text.count("<") > _MOST_OPEN:
+        return None
     # Text that PHP evaluates has no mark at its beginning.
     parser = _parser("php without marks" if language == "php" and "<?" not in text else language)
     source = text.encode("utf-8", "replace")

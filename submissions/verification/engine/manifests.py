@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from pathlib import PurePosixPath
 from typing import Any, Final
 
@@ -15,8 +16,11 @@ _LIFECYCLE: Final = frozenset(
     {"preinstall", "install", "postinstall", "prepare", "preprepare", "postprepare", "prepublish", "prepack"}
 )
 _MAX_DEPTH: Final = 40
-_MAX_STRINGS: Final = 4000
-_SCRIPT_TAG: Final = re.compile(r"<script\b[^>]{0,500}>(.*?)</script", re.DOTALL | re.IGNORECASE)
+# Of an object of settings: what is looked at, and what of it is yielded, which is more than is read in one skill.
+_MAX_VALUES: Final = 300_000
+_MAX_STRINGS: Final = 8000
+_SCRIPT_TAG: Final = re.compile(r"<script\b[^<>]{0,500}>", re.IGNORECASE)
+_SCRIPT_END: Final = re.compile(r"</script", re.IGNORECASE)
 _HANDLER: Final = re.compile(r"\son\w{3,20}\s*=\s*(\"[^\"]{1,4000}\"|'[^']{1,4000}')", re.IGNORECASE)
 _COMMENT: Final = re.compile(r"<!--(.*?)(?:-->|\Z)", re.DOTALL)
 _MARKUP: Final = re.compile(r"\s{0,20}<(?:\?xml\s|[\w:-]{1,40}\s[^<>]{0,2000}\bxmlns[=:])")
@@ -26,7 +30,9 @@ _ATTRIBUTE: Final = re.compile(r"=\s{0,3}[\"']([^\"'<>\n]{1,400}\s[^\"'<>\n]{1,4
 _RUN: Final = re.compile(r"^(\s*)(?:-\s+)?(run|script|command|cmd|entrypoint|before_script|args)\s*:\s*(.*)$")
 _DOCKER_RUN: Final = re.compile(r"^\s*(?:RUN|CMD|ENTRYPOINT)\s+(.*)$", re.IGNORECASE)
 _DENIED: Final = re.compile(r"den(?:y|ied)|block|forbid|reject|disallow|banned|dangerous", re.IGNORECASE)
-_FIRST_WORD: Final = re.compile(r'"((?:[^"\\]|\\.){2,4000})"')
+# It takes every string, ended or not, so that no letter is looked at twice.
+_STRING: Final = re.compile(r'"((?:[^"\\\n]|\\.)*+)"?')
+_LONGEST_STRING: Final = 4000
 
 
 def read_manifest(text: str, file: str) -> Iterator[Part]:
@@ -59,10 +65,12 @@ def _read_json(text: str, file: str, name: str) -> Iterator[Part]:
         value = json.loads(text)
     except (ValueError, RecursionError):
         # Comments and trailing commas are allowed where agents read settings: every string is looked at.
-        for match in _FIRST_WORD.finditer(text, 0, 200_000):
-            yield Part(
-                Kind.CODE, _unescaped(match[1]), file, text.count("\n", 0, match.start()) + 1, "shell", origin=name
-            )
+        line, counted = 1, 0
+        for match in _STRING.finditer(text, 0, 200_000):
+            line += text.count("\n", counted, match.start())
+            counted = match.start()
+            if 2 <= len(match[1]) <= _LONGEST_STRING:
+                yield Part(Kind.CODE, _unescaped(match[1]), file, line, "shell", origin=name)
         return
     if not isinstance(value, Mapping):
         return
@@ -74,7 +82,7 @@ def _read_json(text: str, file: str, name: str) -> Iterator[Part]:
             if isinstance(command, str):
                 yield _command(command, text, file, f"script {key}", key in _LIFECYCLE)
     else:
-        for trail, command in _commands(value):
+        for trail, command in islice(_commands(value), _MAX_STRINGS):
             starts = "hooks" in trail or "mcpServers" in trail or "folderOpen" in text
             yield _command(command, text, file, ".".join(trail[-4:]), starts)
 
@@ -92,7 +100,7 @@ def _unescaped(text: str) -> str:
 
 def _cells(notebook: Mapping[str, Any], file: str) -> Iterator[Part]:
     cells = notebook.get("cells")
-    for number, cell in enumerate(cells[:500] if isinstance(cells, list) else ()):
+    for number, cell in enumerate(cells if isinstance(cells, list) else ()):
         if not isinstance(cell, Mapping):
             continue
         source = cell.get("source", "")
@@ -109,7 +117,7 @@ def _commands(value: object) -> Iterator[tuple[tuple[str, ...], str]]:
     """Yield what runs in an object of settings: a command with its arguments, and the trail of keys to it."""
     waiting: list[tuple[tuple[str, ...], object]] = [((), value)]
     seen = 0
-    while waiting and seen < _MAX_STRINGS:
+    while waiting and seen < _MAX_VALUES:
         trail, one = waiting.pop()
         seen += 1
         if len(trail) > _MAX_DEPTH or (trail and _DENIED.search(trail[-1])):
@@ -197,8 +205,19 @@ def text_of_markup(text: str) -> str:
 
 def read_markup(text: str, file: str) -> Iterator[Part]:
     """Yield the scripts, handlers and remarks of a document in HTML or XML."""
-    for pattern in (_SCRIPT_TAG, _HANDLER):
-        for match in pattern.finditer(text):
-            yield Part(Kind.CODE, match[1].strip("'\""), file, text.count("\n", 0, match.start(1)) + 1, "javascript")
+    line, counted = 1, 0
+    for start, end in (*_scripts(text), *(match.span(1) for match in _HANDLER.finditer(text))):
+        line += text.count("\n", counted, start) if start >= counted else -text.count("\n", start, counted)
+        counted = start
+        yield Part(Kind.CODE, text[start:end].strip("'\""), file, line, "javascript")
     for match in _COMMENT.finditer(text):
         yield Part(Kind.COMMENT, match[1], file, text.count("\n", 0, match.start(1)) + 1, hidden=True)
+
+
+def _scripts(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where each script begins and ends; one without an end is the rest of the text, as browsers take it."""
+    at = 0
+    while (opened := _SCRIPT_TAG.search(text, at)) is not None:
+        closed = _SCRIPT_END.search(text, opened.end())
+        at = closed.end() if closed is not None else len(text)
+        yield opened.end(), closed.start() if closed is not None else len(text)

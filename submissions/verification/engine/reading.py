@@ -25,6 +25,8 @@ from submissions.verification.engine.whole import whole_signs
 # What is decoded is read again this often, and so many parts in all.
 DEEPEST: Final = 4
 MOST_PARTS: Final = 6000
+# Letters that are read again in one skill, because code writes, decodes or runs them.
+_MOST_AGAIN: Final = 2_000_000
 # Files of Python that use each other are read together where they are few and short.
 _MOST_RELATED: Final = 8
 _LONGEST_RELATED: Final = 40_000
@@ -42,15 +44,20 @@ class Reading:
         self._functions = Functions()
         self._parsed = 0
         waiting = deque((part, 0) for part in self._ordered(skill.parts))
-        read = 0
+        read = letters = 0
+        again: set[tuple[str, str, str]] = set()
         while waiting:
             part, depth = waiting.popleft()
             read += 1
-            if read > MOST_PARTS:
-                self.unread.append((part.file, "The skill has more parts than this engine reads."))
+            if read > MOST_PARTS or letters > _MOST_AGAIN:
+                left = dict.fromkeys((part.file, *(one.file for one, _depth in waiting)))
+                self.unread += [(file, "The skill has more parts than this engine reads.") for file in left]
                 break
             for inner in self._read(part):
-                if depth < DEEPEST:
+                key = (inner.file, inner.language, inner.text)
+                if depth < DEEPEST and (inner.kind is not Kind.CODE or key not in again):
+                    again.add(key)
+                    letters += len(inner.text)
                     waiting.append((inner, depth + 1))
 
     def _ordered(self, parts: list[Part]) -> list[Part]:
@@ -88,19 +95,25 @@ class Reading:
             return self._python(part)
         if language in {"shell", "makefile", "dockerfile"} or (language == "" and part.is_document):
             shell = ShellFlows(part, self._shells.setdefault(part.file, ShellState()))
-            self.signs += shell.run()
+            self._run_shell(shell)
             return shell.found + (self._loose(part) if language == "" else [])
         if language == "powershell":
             shell = ShellFlows(part, self._shells.setdefault(part.file, ShellState()))
-            self.signs += shell.run()
+            self._run_shell(shell)
             return [*shell.found, *self._loose(part)]
         if language in {"json", "yaml", "toml", "ini", "html", "sql", "markdown"}:
             return []
         if language == "text":
             shell = ShellFlows(part, ShellState())
-            self.signs += shell.run()
+            self._run_shell(shell)
             return shell.found
         return self._loose(part)
+
+    def _run_shell(self, shell: ShellFlows) -> None:
+        self.signs += shell.run()
+        cut = (shell.part.file, "It puts together more code than this engine reads.")
+        if shell.is_cut and cut not in self.unread:
+            self.unread.append(cut)
 
     def _loose(self, part: Part) -> list[Part]:
         if part.text.count("\n") > MOST_STATEMENTS:
@@ -127,7 +140,7 @@ class Reading:
             if part.is_document:
                 # A fence with the wrong name.
                 shell = ShellFlows(part, self._shells.setdefault(part.file, ShellState()))
-                self.signs += shell.run()
+                self._run_shell(shell)
                 found += shell.found
             return found
         return flows.found

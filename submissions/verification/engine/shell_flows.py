@@ -77,6 +77,7 @@ _LOOKUPS: Final = frozenset({"dig", "nslookup", "host", "ping", "drill"})
 _OPENS: Final = frozenset({"while", "for", "until", "{", "("})
 _CLOSES: Final = frozenset({"done", "}", ")"})
 _DEEPEST: Final = 5
+_DEEPEST_GROUP: Final = 100
 _LONGEST_KEPT: Final = 100_000
 _WRITTEN: Final = frozenset(
     {"shell", "python", "javascript", "powershell", "ruby", "perl", "php", "go", "rust", "csharp"}
@@ -103,7 +104,9 @@ class ShellFlows(ShellOutputs):
                     flowing = Output(groups.pop())
                     if len(command.words) == 1:
                         continue
-                if first in _OPENS or (command is not pipeline[0] and first in {"while", "for"}):
+                if (first in _OPENS or (command is not pipeline[0] and first in {"while", "for"})) and (
+                    len(groups) < _DEEPEST_GROUP
+                ):
                     groups.append(flowing.labels)
                 flowing = self._command(command, flowing, (line + command.line, depth))
             groups = [labels | flowing.labels for labels in groups]

@@ -31,6 +31,10 @@ _DECODERS: Final = Phrase(
 )
 _OUTPUT: Final = frozenset({"-o", "--output", "-O", "--output-document", "-OutFile", "-outfile"})
 
+# Of what one part puts together: more is said to be unread.
+_MOST_FOUND: Final = 1000
+_MOST_LETTERS: Final = 300_000
+
 
 @dataclass
 class ShellState:
@@ -61,6 +65,8 @@ class ShellOutputs:
         self.state = state
         self.signs: list[Sign] = []
         self.found: list[Part] = []
+        self.is_cut = False
+        self._letters = 0
         self._lines = part.text.split("\n")
 
     def _sign(self, name: str, line: int, detail: str = "") -> None:
@@ -183,7 +189,11 @@ class ShellOutputs:
         return Output(labels, hidden)
 
     def _read_again(self, text: str, language: str, origin: str, line: int) -> None:
+        if len(self.found) >= _MOST_FOUND or self._letters > _MOST_LETTERS:
+            self.is_cut = True
+            return
         part = self.part
+        self._letters += len(text)
         self.found.append(
             Part(
                 Kind.CODE,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import json
 import zipfile
 from pathlib import Path
 
@@ -77,6 +78,24 @@ def held(result: EngineResult) -> set[str]:
             {"many64.py": "".join(f"a{i} = 'aHR0cHM6Ly94LmludmFsaWQv{i:04}'\n" for i in range(5000))},
             id="many constants",
         ),
+        pytest.param(
+            {"again.sh": "cat >> x.sh <<E\nbash x.sh\nE\nbash x.sh\n" * 1000}, id="a script that writes itself"
+        ),
+        pytest.param({"groups.ps1": "x = " + "(" * 60_000}, id="open groups of a shell"),
+        pytest.param({"types.cs": "a<" * 50_000}, id="types within types"),
+        pytest.param({"quotes.json": '"' + '\\"' * 100_000}, id="open strings of JSON"),
+        pytest.param({"open.html": "<script>" * 60_000}, id="open scripts"),
+        pytest.param({"same.html": ' onclick="f"' * 5000}, id="many handlers"),
+        pytest.param({"pairs.json": '[{"a":"b c"},' * 900 + "1" + "]" * 900}, id="pairs within lists"),
+        pytest.param({"deep.toml": "a=" + "[" * 100_000}, id="deep TOML"),
+        pytest.param({"entities.xml": "<!DOCTYPE a [" + '<!ENTITY b "&b;&b;">' * 9000 + "]>"}, id="entities"),
+        pytest.param({"deep.svg": "<g>" * 100_000}, id="deep SVG"),
+        pytest.param({"fences.md": "```\n" * 100_000}, id="100,000 fences"),
+        pytest.param({"number.py": "x = " + "9" * 300_000}, id="a long number"),
+        pytest.param({"name.py": "a" + "b" * 1_000_000 + " = 1\n"}, id="a long name"),
+        pytest.param({"power.py": "exec('a' * 9 ** 9 ** 9)\nexec(str(1 << (1 << 40)))\n"}, id="a number without end"),
+        pytest.param({"deep.js": "f(" * 50_000 + ")" * 50_000}, id="deep calls"),
+        pytest.param({"lines.md": "a\u2028b\rc\r\n\x0bd\x85" * 5000}, id="all kinds of ends of lines"),
         pytest.param({"lone.md": "a \ud800 b \udfff c\n"}, id="lone surrogates"),
         pytest.param({"latin.md": b"caf\xe9 \xff\n"}, id="no UTF-8"),
         pytest.param({"nul.md": b"a\0b\n"}, id="a zero byte"),
@@ -96,6 +115,12 @@ async def test_hostile_input_ends_with_a_result(tmp_path: Path, files: dict[str,
     ("files", "unread"),
     [
         ({"run": b"\0\n" + SHELL.encode()}, "run"),
+        ({"z.sh": "cat >> x.sh <<E\nbash x.sh\nE\nbash x.sh\n" * 1000}, "z.sh"),
+        ({"types.cs": "a<" * 50_000}, "types.cs"),
+        (
+            {"many.ipynb": json.dumps({"cells": [{"cell_type": "code", "source": f"{i}"} for i in range(7000)]})},
+            "many.ipynb",
+        ),
         ({"tool.bin": b"\x7fELF\0\0\0\0"}, "tool.bin"),
         ({"long.py": "x = 1\n" * 400_000}, "long.py"),
         ({"bundle.zip": zip_bomb()}, "bundle.zip"),
@@ -114,6 +139,22 @@ async def test_a_file_that_was_not_read_is_named(tmp_path: Path, files: dict[str
         pytest.param({"late.sh": "\n" * 100_000 + SHELL}, id="behind blank lines"),
         pytest.param({"late.sh": "# nothing\n" * 60_000 + SHELL}, id="behind comments"),
         pytest.param({"z/later.sh": SHELL, **{f"a/{i}.md": "# x\n" for i in range(400)}}, id="in a later file"),
+        pytest.param(
+            {
+                "late.ipynb": json.dumps(
+                    {
+                        "cells": [{"cell_type": "code", "source": "1"}] * 600
+                        + [{"cell_type": "code", "source": "!" + SHELL}]
+                    }
+                )
+            },
+            id="in a later cell of a notebook without lines",
+        ),
+        pytest.param({"x.html": "<script>1</script>\n<script>\nexec('" + SHELL.strip() + "')"}, id="in an open script"),
+        pytest.param(
+            {"settings.json": '{ // an inch is 1"\n"hooks": {"command": "' + SHELL.strip() + '"},}'},
+            id="behind an odd quotation mark",
+        ),
         pytest.param({"late.md": "word\n" * 50_000 + "```sh\n" + SHELL + "```\n"}, id="in a later piece of a document"),
         pytest.param({"wide.sh": ("#!/bin/sh\n" + SHELL).encode("utf-16")}, id="in wide letters"),
         pytest.param({"note.md": "> > - ```bash\n> >   " + SHELL + "> >   ```\n"}, id="in a quoted fence"),
