@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import or_
 from typing import Final
 
-from django.db.models import Count
+from django.db.models import Count, Q
 
 from marketplace.likeness.published import degree, is_similar
 from marketplace.likeness.signature import Likeness, compare, unpack
@@ -16,11 +18,18 @@ _MOST_CANDIDATES: Final = 50
 
 def find_equal(env: WorkerEnv, content_hash: str, normal_digest: str = "") -> KnownBad | None:
     """Return the entry with this content, or with the same text under other names, or ``None``."""
-    rows = KnownBad.objects.using(env.database).filter(namespace=env.name)
-    found = rows.filter(content_hash=content_hash).first() if content_hash else None
-    if found is None and normal_digest:
-        found = rows.filter(normal_digest=normal_digest).first()
-    return found
+    digests = {"content_hash": content_hash, "normal_digest": normal_digest}
+    wanted = [Q((name, value)) for name, value in digests.items() if value]
+    if not wanted:
+        return None
+    # Each of them is unique in an environment, so these are two rows at most.
+    found = list(KnownBad.objects.using(env.database).filter(reduce(or_, wanted), namespace=env.name))
+    return min(found, key=lambda entry: entry.content_hash != content_hash, default=None)
+
+
+def is_any_known(env: WorkerEnv) -> bool:
+    """Return whether an environment knows any bad content."""
+    return KnownBad.objects.using(env.database).filter(namespace=env.name).exists()
 
 
 def find_similar(env: WorkerEnv, sketch: tuple[int, ...]) -> tuple[KnownBad, Likeness] | None:

@@ -43,9 +43,7 @@ def degree(likeness: Likeness) -> float:
 
 
 def index_version(env: WorkerEnv, version: SkillVersion, made: Signature) -> None:
-    """Keep the digests of a published version, in the caller's transaction, so that it is found by them."""
-    versions = SkillVersion.objects.using(env.database).filter(pk=version.pk)
-    versions.update(normal_digest=made.normal_digest)
+    """Keep the sketch of a published version, in the caller's transaction, so that similar ones are found by it."""
     rows = [VersionShingle(namespace=env.name, value=value, version_id=version.pk) for value in made.sketch[:_KEPT]]
     VersionShingle.objects.using(env.database).bulk_create(rows, ignore_conflicts=True)
 

@@ -160,12 +160,11 @@ def is_blocked(env: WorkerEnv, repo_url: str, content_hash: str = "") -> Block |
     keys += [_key(BlockKind.OWNER, any_case(one)) for one in (above, *groups) if "/" in one]
     if content_hash:
         keys.append(block_key(BlockKind.CONTENT, content_hash))
-    for key in keys:
-        outcome = _namespace(env).get_sync(key)
+    for outcome in _namespace(env).get_few_sync(keys):
         if outcome.status in (Status.UNREADABLE, Status.TIMED_OUT):
             outcome.require()
         if not outcome.absent:
-            return block_of(key, outcome.value)
+            return block_of(outcome.key, outcome.value)
     return None
 
 

@@ -10,7 +10,7 @@ from django.db import IntegrityError
 from marketplace.errors import PublicationBlocked, PublicationConflict
 from marketplace.likeness.known import find_equal
 from marketplace.likeness.published import index_version
-from marketplace.models import ArchiveBlob, SkillEntry, SkillVersion
+from marketplace.models import SKILL_PREFIX, ArchiveBlob, SkillEntry, SkillVersion
 from marketplace.records import SkillRecord
 from marketplace.skills.blocklist import is_blocked
 from marketplace.skills.latest import with_latest
@@ -66,9 +66,9 @@ def _publish(env: WorkerEnv, prepared: PreparedPublication) -> PublishedVersion:
     publication = prepared.publication
     versions = SkillVersion.objects.using(env.database).filter(namespace=env.name)
     row, moved_from = _present_skill(env, prepared)
-    again = versions.filter(submission_id=publication.submission_id).select_related("skill").first()
+    again = versions.filter(submission_id=publication.submission_id).values_list("skill__key", "version").first()
     if again is not None:
-        return PublishedVersion(again.skill.slug, again.version, created=False)
+        return PublishedVersion(again[0].removeprefix(SKILL_PREFIX), again[1], created=False)
     if (block := is_blocked(env, publication.repo_url, publication.content_hash)) is not None:
         raise PublicationBlocked(f"{publication.repo_url} is not published: {block}. Nothing was kept.")
     if (bad := find_equal(env, publication.content_hash, prepared.signature.normal_digest)) is not None:
@@ -123,9 +123,10 @@ def _published_copy(env: WorkerEnv, prepared: PreparedPublication) -> PublishedV
     publication = prepared.publication
     versions = SkillVersion.objects.using(env.database).filter(namespace=env.name)
     same = versions.filter(content_hash=publication.content_hash, skill__repo_url=publication.repo_url)
-    version = same.select_related("skill").order_by("pk").first()
-    if version is None:
+    first = same.order_by("pk").values_list("pk", flat=True).first()
+    if first is None:
         return None
+    version = light_versions(versions.filter(pk=first)).select_related("skill").get()
     if reason := withheld(version.skill) or withdrawn(version):
         raise PublicationBlocked(f"the same content in {version.skill_path or '.'} is withdrawn. {reason}")
     row = locked_skill(env, version.skill.slug)

@@ -24,6 +24,7 @@ from vskill.kv.clock import database_now, isoformat
 from vskill.kv.codec import encode
 from vskill.kv.errors import VersionConflict
 from vskill.kv.namespace import KVNamespace
+from vskill.kv.outcomes import Outcome
 
 ATTEMPTS: Final = 5
 T = TypeVar("T")
@@ -97,13 +98,15 @@ def skills_of_identity(env: WorkerEnv, identity: str) -> QuerySet[SkillEntry]:
 
 def slug_is_taken(env: WorkerEnv, slug: str, *, own_slug: str = "") -> bool:
     """Return whether a skill has ``slug``, or had it before; a former slug of the skill ``own_slug`` is not taken."""
-    return bool(skill_namespace(env).get_sync(f"{SKILL_PREFIX}{slug}").version) or _is_alias_of_another(
-        env, slug, own_slug
-    )
+    skill, alias = skill_namespace(env).get_few_sync((f"{SKILL_PREFIX}{slug}", f"{ALIAS_PREFIX}{slug}"))
+    return bool(skill.version) or _leads_to_another(alias, own_slug)
 
 
 def _is_alias_of_another(env: WorkerEnv, slug: str, own_slug: str = "") -> bool:
-    alias = skill_namespace(env).get_sync(f"{ALIAS_PREFIX}{slug}")
+    return _leads_to_another(skill_namespace(env).get_sync(f"{ALIAS_PREFIX}{slug}"), own_slug)
+
+
+def _leads_to_another(alias: Outcome, own_slug: str) -> bool:
     return bool(alias.version) and not (own_slug and alias.value == own_slug)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
-from marketplace.likeness.known import find_equal, find_similar
+from marketplace.likeness.known import find_equal, find_similar, is_any_known
 from marketplace.likeness.published import degree
 from marketplace.likeness.signature import Signature
 from marketplace.models import KnownBad
@@ -33,6 +33,8 @@ class Comparison:
 def compare_package(env: WorkerEnv, package: SkillPackage) -> Comparison:
     """Compare a package with the known bad content of an environment; call it on a thread."""
     made = signature_of(package)
+    if not is_any_known(env):
+        return Comparison(made)
     if (equal := find_equal(env, package.content_hash, made.normal_digest)) is not None:
         return Comparison(made, equal)
     found = find_similar(env, made.sketch)

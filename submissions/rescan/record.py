@@ -69,6 +69,8 @@ def record(
         later, _created = LaterScan.objects.using(env.database).update_or_create(version=version, defaults=found)
         keep_key(env, version, key)
         if signature is not None and not version.normal_digest:
+            versions = SkillVersion.objects.using(env.database).filter(pk=version.pk)
+            versions.update(normal_digest=signature.normal_digest)
             index_version(env, version, signature)
         return Rescanned(decision.verdict.value, _flag(env, version, later, decision, spared=spared))
 

@@ -194,6 +194,20 @@ class KVNamespace:
         check_key(key)
         return read_chunk(*self._source, [key])[key]
 
+    def get_few_sync(self, keys: Iterable[str]) -> Sequence[Outcome]:
+        """Return the outcomes of some keys in their order, read at once on the connection of the calling thread.
+
+        All of them are in memory at once, so they are few.
+        """
+        wanted = list(keys)
+        for key in wanted:
+            check_key(key)
+        names = list(dict.fromkeys(wanted))
+        outcomes: dict[str, Outcome] = {}
+        for first in range(0, len(names), CHUNK_SIZE):
+            outcomes |= read_chunk(*self._source, names[first : first + CHUNK_SIZE])
+        return [outcomes[key] for key in wanted]
+
     def get_all_sync(self, prefix: str) -> Sequence[Outcome]:
         """Return the outcomes of all keys that start with ``prefix``, in bytewise order, read on the calling thread.
 

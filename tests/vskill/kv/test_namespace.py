@@ -36,6 +36,18 @@ class TestTable(NamespaceConformance, ListingConformance):
         rows = self.model.objects.using(namespace.alias).live().filter(namespace=namespace.name, key=key)
         assert await writers.run(rows.write_row, value=text) == 1
 
+    async def test_few_keys_are_read_at_once_in_their_order(self, namespace: Namespace) -> None:
+        assert isinstance(namespace, KVNamespace)
+        await namespace.put("one", 1)
+        await namespace.put("two", 2)
+        found = await writers.run(namespace.get_few_sync, ("two", "none", "one", "two"))
+        assert [(one.key, one.value, one.absent) for one in found] == [
+            ("two", 2, False),
+            ("none", None, True),
+            ("one", 1, False),
+            ("two", 2, False),
+        ]
+
 
 @pytest.mark.django_db(transaction=True)
 class TestTableWithProjectedColumns(TestTable):
