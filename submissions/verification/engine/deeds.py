@@ -111,6 +111,12 @@ _DECLARED: Final = {
     name: {"allowed-tools": re.compile(_TOOLS[name])} if name in _TOOLS else {} for name in _OF_SIGNS | _WORDS
 }
 _SAID: Final = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in _WORDS.items()}
+# "Never sends" and "works without the network" declare nothing; "not only reads", and what follows "but", do.
+_DENIED: Final = re.compile(
+    r"\b(?:not(?! only\b)|never|no|without|nor|cannot|can't|don't|doesn't|won't)\b"
+    r"(?:(?!\b(?:but|instead|only|unless|except|until|and then)\b)[^.,;:!?()])*\Z",
+    re.IGNORECASE,
+)
 _FIELD: Final = re.compile(r"^([A-Za-z][\w-]{0,40}):[ \t]*(.*?)(?=^[A-Za-z][\w-]{0,40}:|\Z)", re.DOTALL | re.MULTILINE)
 _FIELDS: Final = ("description", "allowed-tools", "compatibility", "metadata")
 _REMARK: Final = ("#", "//", "*", "--", "<!--", '"""')
@@ -207,8 +213,10 @@ def _declared(name: str, declares: Mapping[str, str]) -> str:
             return f"{field}: {match[0]}"
     if name in _SAID:
         for field in ("description", "compatibility", "metadata"):
-            if (match := _SAID[name].search(declares.get(field, ""))) is not None:
-                return f"{field}: {match[0]}"
+            text = declares.get(field, "")
+            for match in _SAID[name].finditer(text):
+                if _DENIED.search(text[: match.start()]) is None:
+                    return f"{field}: {match[0]}"
     return ""
 
 

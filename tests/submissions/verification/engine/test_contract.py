@@ -71,6 +71,11 @@ def test_words_against_the_user_and_hidden_letters_are_deeds(tmp_path: Path) -> 
         ("description: Tidies notes.\nallowed-tools: Bash(curl:*) Read", "allowed-tools: Bash(curl"),
         ("description: Tidies notes.\ncompatibility: Needs access to the notes API", "compatibility: API"),
         ("description: Tidies notes.\nmetadata:\n  category: email", "metadata: email"),
+        ("description: Tidies notes. Does not send anything.", ""),
+        ("description: Tidies notes without any API.", ""),
+        ("description: Never reads mail or posts notes, no upload.", ""),
+        ("description: Does not only tidy notes but publishes them.", "description: publishes"),
+        ("description: 'Asks no questions, and uploads notes.'", "description: uploads"),
     ],
 )
 def test_what_it_does_is_declared_by_a_field_of_its_front_matter(front: str, declared: str, tmp_path: Path) -> None:
