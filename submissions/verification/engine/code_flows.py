@@ -53,20 +53,20 @@ _ONE: Final = re.compile(
     r"|\[)\s*['\"](\w+)"
 )
 _READS: Final = Phrase(
-    (("readfile file. file_get readall get-content fs::read fopen open( createreadstream readdir glob("),),
+    ("readfile file. file_get readall get-content fs::read fopen open( createreadstream readdir glob(",),
     r"readFile|File\.(?:read|open)|file_get_contents|ReadAll(?:Text|Bytes)|ReadFile|Get-Content|fs::read|fopen"
     r"|\bopen\(|createReadStream|readdir|glob\(",
     re.NOFLAG,
 )
 _FETCHES: Final = Phrase(
-    (("fetch( axios http got( invoke- iwr irm download open-uri uri.open reqwest urlopen requests curl_exec lwp"),),
+    ("fetch( axios http got( invoke- iwr irm download open-uri uri.open reqwest urlopen requests curl_exec lwp",),
     r"\bfetch\(|axios(?:\.get)?\(|https?\.get\(|got\(|Invoke-(?:WebRequest|RestMethod)|\bi(?:wr|rm)\b"
     r"|Download(?:String|File|Data)|Net::HTTP\.get|open-uri|URI\.open|http\.Get\(|reqwest::get|urlopen"
     r"|requests\.get|curl_exec|LWP::",
     re.IGNORECASE,
 )
 _DECODES: Final = Phrase(
-    (("atob( base64 hex decode unpack fromcharcode fromcodepoint gzinflate rot13 unescape("),),
+    ("atob( base64 hex decode unpack fromcharcode fromcodepoint gzinflate rot13 unescape(",),
     r"\batob\(|from\([^)\n]{1,400}['\"](?:base64|hex)['\"]|FromBase64String|base64_decode|unpack\(?['\"]m"
     r"|Base64\.(?:strict_)?decode|b64decode|fromCharCode|String\.fromCodePoint|MIME::Base64|gzinflate|str_rot13"
     r"|unescape\(|DecodeString\(",
@@ -115,7 +115,7 @@ _HOSTS: Final = Phrase(
     re.NOFLAG,
 )
 _WRITES: Final = Phrase(
-    (("writefile appendfile file.write file_put writeall -content out-file createwritestream open("),),
+    ("writefile appendfile file.write file_put writeall -content out-file createwritestream open(",),
     r"writeFile|appendFile|File\.write|file_put_contents|WriteAll|Add-Content|Set-Content|Out-File"
     r"|createWriteStream|WriteFile|open\([^)\n]{1,200}['\"][wa]",
     re.NOFLAG,

@@ -13,6 +13,8 @@ import zlib
 from collections.abc import Iterator
 from typing import Final
 
+from submissions.verification.engine.normal import with_newlines
+
 MAX_TEXT: Final = 40_000
 _BASE64: Final = re.compile(r"(?<![A-Za-z0-9+/=_-])[A-Za-z0-9+/_-]{20,60000}={0,2}(?![A-Za-z0-9+/=])")
 _HEX: Final = re.compile(r"(?<![0-9A-Za-z])(?:[0-9a-fA-F]{2}){12,30000}(?![0-9A-Za-z])")
@@ -41,17 +43,12 @@ def decoded_texts(text: str) -> Iterator[tuple[int, str, str]]:
     for pattern, way, decode, mark in _WAYS:
         for start, word in words:
             for match in pattern.finditer(word) if mark in word else ():
-                if (value := decode(match[0])) is not None and is_text(value := _with_newlines(value)):
+                if (value := decode(match[0])) is not None and is_text(value := with_newlines(value)):
                     yield start + match.start(), way, value[:MAX_TEXT]
     for match in _CODES.finditer(text) if _AMONG_CODES.search(text) is not None else ():
         value = _codes(match[0])
         if value is not None and is_text(value):
             yield match.start(), "character codes", value[:MAX_TEXT]
-
-
-def _with_newlines(text: str) -> str:
-    """Return a text with the ends of its lines as everywhere here; a return is no letter of a text otherwise."""
-    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
 def _long_words(text: str) -> Iterator[tuple[int, str]]:

@@ -13,7 +13,7 @@ from typing import Final
 from submissions.verification.engine.guessing import guess_language
 from submissions.verification.engine.manifests import is_markup, read_manifest, read_markup, read_object, text_of_markup
 from submissions.verification.engine.markdown import read_markdown
-from submissions.verification.engine.normal import normal_text
+from submissions.verification.engine.normal import normal_text, with_newlines
 from submissions.verification.engine.packages import is_package_file
 from submissions.verification.engine.parts import Kind, Part
 from submissions.verification.engine.vocabulary import SCRIPT_LANGUAGES
@@ -151,12 +151,11 @@ def _text_of(data: bytes, name: str, skill: SkillParts) -> str | None:
 
 
 def _read_file(text: str, name: str, skill: SkillParts) -> None:
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
-    text, disguises = normal_text(text)
+    text, disguises = normal_text(with_newlines(text))
     skill.disguises += [(name, line + 1, kind) for kind, line in disguises.items()]
     whole = text
     if len(text) > MAX_LINE:
-        whole, text = text, _without_long_lines(text)
+        text = _without_long_lines(text)
     suffix = PurePosixPath(name).suffix.lower()
     language = _language(text, name, suffix)
     if name != "SKILL.md" and len(text) <= _LONGEST_DOCUMENT and (language in _NOT_CODE or suffix in _TABLES):

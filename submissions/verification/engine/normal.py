@@ -34,6 +34,11 @@ _ODD: Final = re.compile(
 _STYLED: Final = re.compile("[\uff01-\uff5e\U0001d400-\U0001d7ff]{3}")
 
 
+def with_newlines(text: str) -> str:
+    """Return a text whose lines end as they do everywhere in this engine."""
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
 def normal_text(text: str) -> tuple[str, dict[str, int]]:
     """Return ``text`` normalised line by line, and the line (from 0) where each kind of disguise first occurs.
 

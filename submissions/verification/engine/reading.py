@@ -94,26 +94,23 @@ class Reading:
         if language == "python":
             return self._python(part)
         if language in {"shell", "makefile", "dockerfile"} or (language == "" and part.is_document):
-            shell = ShellFlows(part, self._shells.setdefault(part.file, ShellState()))
-            self._run_shell(shell)
-            return shell.found + (self._loose(part) if language == "" else [])
+            return self._shell(part) + (self._loose(part) if language == "" else [])
         if language == "powershell":
-            shell = ShellFlows(part, self._shells.setdefault(part.file, ShellState()))
-            self._run_shell(shell)
-            return [*shell.found, *self._loose(part)]
+            return self._shell(part) + self._loose(part)
         if language in {"json", "yaml", "toml", "ini", "html", "sql", "markdown"}:
             return []
         if language == "text":
-            shell = ShellFlows(part, ShellState())
-            self._run_shell(shell)
-            return shell.found
+            return self._shell(part, ShellState())
         return self._loose(part)
 
-    def _run_shell(self, shell: ShellFlows) -> None:
+    def _shell(self, part: Part, state: ShellState | None = None) -> list[Part]:
+        """Read commands, after what is known of the shell of their file unless a ``state`` is given."""
+        shell = ShellFlows(part, state or self._shells.setdefault(part.file, ShellState()))
         self.signs += shell.run()
-        cut = (shell.part.file, "It puts together more code than this engine reads.")
+        cut = (part.file, "It puts together more code than this engine reads.")
         if shell.is_cut and cut not in self.unread:
             self.unread.append(cut)
+        return shell.found
 
     def _loose(self, part: Part) -> list[Part]:
         if part.text.count("\n") > MOST_STATEMENTS:
@@ -139,9 +136,7 @@ class Reading:
                 self.unread.append((part.file, "Python cannot parse it, so its values were not followed."))
             if part.is_document:
                 # A fence with the wrong name.
-                shell = ShellFlows(part, self._shells.setdefault(part.file, ShellState()))
-                self._run_shell(shell)
-                found += shell.found
+                found += self._shell(part)
             return found
         return flows.found
 

@@ -52,6 +52,8 @@ _WHOLE_DISK: Final = Phrase(
     r"|;]{0,60}of=/dev/(?:sd|nvme|disk)|\bmkfs\.\w+ /dev|find (?:~|/|\$HOME)\s[^|;]{0,60}-delete|:\(\)\s*\{",
     re.NOFLAG,
 )
+# What these programs are given is looked for or printed, and does not run.
+_QUOTING: Final = frozenset({"grep", "rg", "echo", "printf", "ag"})
 _LOOPBACK: Final = re.compile(
     r"ANTHROPIC_BASE_URL|OPENAI_(?:API_)?BASE(?:_URL)?|HTTPS?_PROXY|NODE_OPTIONS|LD_PRELOAD|PYTHONSTARTUP"
     r"|NODE_TLS_REJECT"
@@ -71,13 +73,7 @@ def signs_of(command: Command, text: str) -> Iterator[tuple[str, str]]:
         ("all-deleted", _WHOLE_DISK),
         ("hidden-program", _HIDDEN_RUN),
     ):
-        if (match := pattern.search(whole, lower)) is not None and program not in {
-            "grep",
-            "rg",
-            "echo",
-            "printf",
-            "ag",
-        }:
+        if (match := pattern.search(whole, lower)) is not None and program not in _QUOTING:
             yield name, match[0]
     if (match := _INDEX.search(text, bare)) is not None and program in {
         "pip",

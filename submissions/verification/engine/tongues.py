@@ -21,68 +21,12 @@ _NEAR: Final = 3
 _BEFORE: Final = 40
 # Quick tests for a language at all: letters that English lacks, or small words that it lacks.
 _OTHER_LETTERS: Final = re.compile(r"[\u0400-\u04ff\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]")
-_OTHER_WORDS: Final = frozenset(
-    [
-        *(
-            [
-                "und",
-                "oder",
-                "nicht",
-                "der",
-                "die",
-                "das",
-                "ein",
-                "eine",
-                "le",
-                "les",
-                "des",
-                "une",
-                "pas",
-                "vous",
-                "tu",
-                "el",
-                "los",
-                "las",
-                "un",
-                "una",
-                "que",
-                "para",
-                "con",
-            ]
-        ),
-        *(
-            [
-                "nao",
-                "não",
-                "um",
-                "uma",
-                "os",
-                "il",
-                "gli",
-                "non",
-                "che",
-                "het",
-                "een",
-                "niet",
-                "nie",
-                "jest",
-                "ve",
-                "bir",
-                "ile",
-                "em",
-                "di",
-                "al",
-                "dei",
-                "questo",
-                "prima",
-                "lo",
-                "da",
-                "de",
-            ]
-        ),
-        *(["la", "et", "dans", "pour", "per", "su", "del", "della"]),
-    ]
-)
+_OTHER_WORDS: Final = frozenset({
+    "und", "oder", "nicht", "der", "die", "das", "ein", "eine", "le", "les", "des", "une", "pas", "vous", "tu",
+    "el", "los", "las", "un", "una", "que", "para", "con", "nao", "não", "um", "uma", "os", "il", "gli", "non",
+    "che", "het", "een", "niet", "nie", "jest", "ve", "bir", "ile", "em", "di", "al", "dei", "questo", "prima",
+    "lo", "da", "de", "la", "et", "dans", "pour", "per", "su", "del", "della",
+})  # fmt: skip
 _WORD: Final = re.compile(r"\w+")
 _MARKS: Final = re.compile(r"[\u0300-\u036f]")
 
