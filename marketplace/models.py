@@ -186,11 +186,12 @@ class BlockEntry(KVEntry):
 
 
 class SkillVersion(models.Model):
-    """A version as it was verified; only its yank, its quarantine and its flags change later.
+    """A version as it was verified; only its yank, its quarantine, its flags and what a later scan renews change.
 
     ``manifest`` lists the files (``path``, ``size``, ``sha256``, ``executable``). ``findings`` and ``engines`` are
-    copies of the scan, because evidence must outlive the submission, and so is ``contract``, what the skill declares
-    beside what it does and refers to. ``ordinal`` counts the versions of a skill in the order of publication.
+    copies of the scan, because evidence must outlive the submission. ``contract``, what the skill declares beside what
+    it does and refers to, is that of the latest scan. ``ordinal`` counts the versions of a skill in the order of
+    publication.
     ``scan_key`` names the engines, their versions and the rules by which it was last scanned (empty: before there was a
     key). ``normal_digest`` and its shingles are what known bad content is compared with, and ``flag_reason`` joins the
     reasons of its flags.

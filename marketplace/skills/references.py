@@ -92,6 +92,21 @@ def watch_references(env: WorkerEnv, version: SkillVersion) -> None:
         ReferenceEntry.objects.using(env.database).bulk_create(rows, ignore_conflicts=True)
 
 
+def renew_references(env: WorkerEnv, version: SkillVersion) -> None:
+    """Have what the renewed contract of a ``version`` refers to fetched again, in the caller's transaction.
+
+    What was found at an address before is kept. An address that the contract does not name any more is not watched for
+    this version, unless it has changed already, which is what its flag is about.
+    """
+    rows = ReferenceEntry.objects.using(env.database).filter(namespace=env.name, version_number=version.pk)
+    named = {url for url, _role in watched_addresses(version.contract)}
+    namespace = reference_namespace(env)
+    for key, url in rows.filter(changed_at__isnull=True).order_by("key").values_list("key", "url"):
+        if url not in named:
+            namespace.delete_sync(key)
+    watch_references(env, version)
+
+
 def reference_states(env: WorkerEnv, version: SkillVersion) -> dict[str, dict[str, Any]]:
     """Return by address what was found at the references of a version since it was checked.
 

@@ -13,7 +13,8 @@ from marketplace.judgement import verdict_of
 from marketplace.likeness.published import index_version
 from marketplace.likeness.signature import Signature
 from marketplace.models import LaterScan, SkillVersion
-from submissions.verification.engines.base import EngineResult
+from marketplace.skills.references import renew_references
+from submissions.verification.engines.base import EngineResult, contract_in
 from submissions.verification.verdict import Decision, Verdict
 from vskill.environments import WorkerEnv
 from vskill.kv.clock import database_now
@@ -52,6 +53,7 @@ def record(
     The version is flagged where the verdict is graver than the one that it was published with, and than the one for
     which an operator took a flag off; otherwise that flag is cleared. A scan that is not complete does neither, and one
     that is ``spared`` by trust in the owner never flags. ``signature`` is kept for a version of an earlier release.
+    What the skill does and refers to is renewed, unless no engine has said it.
     """
     with transaction.atomic(using=env.database):
         found: dict[str, Any] = {
@@ -67,12 +69,27 @@ def record(
             "scanned_at": database_now(env.database),
         }
         later, _created = LaterScan.objects.using(env.database).update_or_create(version=version, defaults=found)
-        keep_key(env, version, key)
-        if signature is not None and not version.normal_digest:
-            versions = SkillVersion.objects.using(env.database).filter(pk=version.pk)
-            versions.update(normal_digest=signature.normal_digest)
-            index_version(env, version, signature)
+        _renew(env, version, key, results, signature)
         return Rescanned(decision.verdict.value, _flag(env, version, later, decision, spared=spared))
+
+
+def _renew(
+    env: WorkerEnv, version: SkillVersion, key: str, results: Sequence[EngineResult], signature: Signature | None
+) -> None:
+    """Write what a later scan knows better about the version itself: one update, and what hangs on it."""
+    changes: dict[str, Any] = {"scan_key": key}
+    contract = contract_in(results)
+    if contract is not None:
+        changes["contract"] = dict(contract)
+    missing = None if version.normal_digest else signature
+    if missing is not None:
+        changes["normal_digest"] = missing.normal_digest
+    SkillVersion.objects.using(env.database).filter(pk=version.pk).update(**changes)
+    if missing is not None:
+        index_version(env, version, missing)
+    if contract is not None:
+        version.contract = changes["contract"]
+        renew_references(env, version)
 
 
 def _flag(env: WorkerEnv, version: SkillVersion, later: LaterScan, decision: Decision, *, spared: bool) -> bool:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from marketplace.coverage import add_up
 from submissions.models import SUBMISSION_PREFIX, SubmissionEntry
-from submissions.verification.engines.base import EngineResult
+from submissions.verification.engines.base import EngineResult, contract_in
 from submissions.verification.findings import Finding, FindingKind, strongest_first
 from vskill.environments import WorkerEnv
 from vskill.kv.codec import prefix_end
@@ -118,4 +118,4 @@ def shown_evidence(evidence: list[Evidence]) -> dict[str, Any]:
 
 def contract_of(evidence: Iterable[Evidence]) -> Mapping[str, Any] | None:
     """Return what the skill declares beside what it does, or ``None`` where no engine has said it."""
-    return next((one.result.contract for one in evidence if one.result.contract is not None), None)
+    return contract_in(one.result for one in evidence)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -80,6 +80,11 @@ class EngineResult:
             adapter=int(value["adapter"]),
             contract=None if (contract := value.get("contract")) is None else read_contract(contract),
         )
+
+
+def contract_in(results: Iterable[EngineResult]) -> Mapping[str, Any] | None:
+    """Return what the skill declares beside what it does, or ``None`` where no engine has said it."""
+    return next((one.contract for one in results if one.contract is not None), None)
 
 
 class Engine(ABC):

@@ -17,7 +17,7 @@ from django.test.utils import CaptureQueriesContext
 from marketplace.likeness.known import find_equal
 from marketplace.likeness.published import files_of, same_content
 from marketplace.likeness.signature import signature
-from marketplace.models import LaterScan, SkillEntry, SkillFlag, SkillVersion, VersionShingle
+from marketplace.models import LaterScan, ReferenceEntry, SkillEntry, SkillFlag, SkillVersion, VersionShingle
 from submissions import messages
 from submissions.models import QueueMessage
 from submissions.operations import approve
@@ -25,11 +25,15 @@ from submissions.queue.database import get_queue
 from submissions.rescan import feed as feeding
 from submissions.rescan.choice import Walks, choose, left_to_scan
 from submissions.rescan.feed import STATE_KEY, feed, send_skill
+from submissions.rescan.record import record
 from submissions.rescan.work import give_up, rescan
 from submissions.states import State
 from submissions.verification.engine import rules
+from submissions.verification.engines.base import EngineResult, EngineStatus
 from submissions.verification.scan_keys import current_key, engines_of
+from submissions.verification.verdict import Decision, Verdict
 from tests.marketplace.factories import publish_example, skill_md
+from tests.marketplace.pages.page_factory import contract, reference
 from tests.submissions.front_door import EVIL, drain, repository, skills, submitted_one, worked_off
 from vskill.environments import WorkerEnv
 from vskill.kv.models import KVEntry
@@ -89,6 +93,47 @@ async def test_a_verdict_that_got_worse_flags_the_version_and_a_better_one_clear
     await work_off(env)
     assert not await SkillFlag.objects.aexists()
     assert (await readers.run(lambda: SkillEntry.objects.get(slug="bad"))).flag_reason == ""
+
+
+async def test_what_a_skill_does_and_refers_to_is_renewed_with_the_verdict(env: WorkerEnv, client: Client) -> None:
+    gone, changed = "https://gone.invalid/x", "https://changed.invalid/x"
+    body = "Read https://docs.invalid/rules.txt first.\n\n```sh\ncurl -O https://tools.invalid/x.bin\n```"
+    earlier = contract(reference(gone), reference(changed))
+    version = await writers.run(publish, env, "one", body, contract=earlier)
+    use = await ReferenceEntry.objects.aget(version_number=version.pk, url=changed)
+    value = {**json.loads(use.value), "changedAt": "2026-01-01T00:00:00.000Z"}
+    await KVNamespace(ReferenceEntry, env).put(use.key, value)
+
+    await work_off(env)
+    told = (await readers.run(client.get, "/api/v1/skills/one")).json()
+    assert "downloads" in {one["name"] for one in told["contract"]["does"]}
+    named = {one["name"] for one in told["references"]["items"]}
+    assert named == {"https://docs.invalid/rules.txt", "https://tools.invalid/x.bin"}
+    # What has changed stays, because a flag is about it.
+    uses = ReferenceEntry.objects.filter(version_number=version.pk)
+    assert {use.url async for use in uses} == named | {changed}
+
+
+async def test_a_scan_that_no_engine_finished_leaves_what_is_known_of_a_skill(env: WorkerEnv) -> None:
+    kept = contract(reference("https://docs.invalid/rules.txt"))
+    version = await writers.run(publish, env, "one", contract=kept)
+    await give_up(env, str(version.pk), "the archive is gone")
+    await version.arefresh_from_db()
+    assert version.contract == kept
+    assert await ReferenceEntry.objects.filter(version_number=version.pk).aexists()
+
+
+def test_one_update_writes_all_that_a_scan_knows_better_about_a_version(env: WorkerEnv) -> None:
+    version = publish(env, "one")
+    version.normal_digest = ""
+    known = signature(list(files_of(env, version)))
+    found = EngineResult("vskill", "9", EngineStatus.COMPLETE, contract=contract())
+    clear = Decision(Verdict.CLEAR, "No known pattern was found.", (), (), "")
+    with CaptureQueriesContext(connections[env.database]) as captured:
+        record(env, version, "key", clear, [found], signature=known)
+    version.refresh_from_db()
+    assert (version.scan_key, version.contract, version.normal_digest) == ("key", contract(), known.normal_digest)
+    assert sum(one["sql"].startswith('UPDATE "marketplace_skillversion"') for one in captured) == 1
 
 
 async def test_a_new_version_of_an_engine_scans_everything_once_more_and_only_once(
