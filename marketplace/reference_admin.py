@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Final
 
 from django.contrib import admin
@@ -11,11 +10,10 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.safestring import SafeString
 
 from marketplace.models import ReferenceEntry
-from marketplace.reference_changes import LAST_RUN_KEY
+from marketplace.reference_changes import ACTOR
 from marketplace.reference_models import ADDRESS_PREFIX
 from vskill.entry_admin import BoundedPaginator
-from vskill.kv.models import KVEntry
-from vskill.kv.namespace import KVNamespace
+from vskill.processes.last_runs import LastRun, last_run
 from vskill.read_only_admin import ChoiceFilter, ReadOnlyAdmin, prefix_range, pretty_json
 from vskill.worker_context import require_worker_env
 
@@ -53,8 +51,8 @@ class ReferenceAdmin(ReadOnlyAdmin):
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """Show the list below a line that says when the addresses were fetched last."""
-        outcome = KVNamespace(KVEntry, require_worker_env()).get_sync(LAST_RUN_KEY)
-        context = {"subtitle": last_run_words(outcome.value if outcome.found else None), **(extra_context or {})}
+        words = last_run_words(last_run(require_worker_env(), ACTOR))
+        context = {"subtitle": words, **(extra_context or {})}
         return super().changelist_view(request, context)
 
     @admin.display(description="address")
@@ -68,11 +66,13 @@ class ReferenceAdmin(ReadOnlyAdmin):
         return pretty_json(row.value)
 
 
-def last_run_words(value: Any) -> str:
+def last_run_words(run: LastRun) -> str:
     """Return in a sentence when ``watch_references`` ran last and what it did."""
-    if not isinstance(value, Mapping):
+    if run.ended_at is None:
         return "watch_references has not run yet."
-    return (
-        f"Last fetched {str(value.get('endedAt', ''))[:16].replace('T', ' ')} UTC: {value.get('fetched')} fetched, "
-        f"{value.get('changed')} versions flagged, {value.get('failed')} failed, {value.get('left')} left."
+    said = run.said
+    sentence = (
+        f"Last fetched {run.ended_at:%Y-%m-%d %H:%M} UTC: {said.get('fetched')} fetched, "
+        f"{said.get('changed')} versions flagged, {said.get('failed')} failed, {said.get('left')} left."
     )
+    return f"{sentence} That is overdue: is the scheduler or cron running?" if run.overdue else sentence

@@ -20,8 +20,7 @@ from vskill.kv.clock import database_now, isoformat, parse_isoformat
 logger = logging.getLogger(__name__)
 
 ACTOR: Final = "watch_references"
-LAST_RUN_KEY: Final = "watch:last-run"
-"""The key of the entry that says when addresses were fetched last, and what came of it."""
+"""The command that fetches, and who sets the flags."""
 _KEYS_AT_ONCE: Final = 500
 
 

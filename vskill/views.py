@@ -10,7 +10,8 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonRespons
 from django.views import defaults
 from django.views.decorators.http import require_safe
 
-from vskill.processes.heartbeat import health
+from vskill.processes.heartbeat import health, health_reads
+from vskill.processes.last_runs import last_runs
 from vskill.rate_limits.kinds import rated
 from vskill.visitors.reads import ended_early, reading
 from vskill.web.middleware import unavailable
@@ -18,6 +19,8 @@ from vskill.web.request_limits import JSON_API
 from vskill.worker_context import require_worker_env
 
 ROLES = ("consumer", "scheduler")
+# Nobody waits for these, so one that is overdue is told and is no reason for a 503.
+RUNS = ("watch_references",)
 
 
 @rated(None)
@@ -25,6 +28,7 @@ ROLES = ("consumer", "scheduler")
 async def healthz(request: HttpRequest) -> JsonResponse:
     """Answer 200 while web, database, consumer and scheduler are alive, else 503 with the names of the dead ones.
 
+    ``runs`` says when a recurring command of ``RUNS`` ended last, null for never, and whether it is overdue.
     Host names, process numbers, faults and what the processes say of their machines are for staff, and for requests
     from this machine.
     """
@@ -32,8 +36,15 @@ async def healthz(request: HttpRequest) -> JsonResponse:
     details = _from_this_machine(request) or await _is_staff(request)
     web = {"alive": True, **({"reading": reading(), "endedEarly": ended_early()} if details else {})}
     parts = {"web": web, **await health(env, ROLES, details=details)}
+    runs = {name: run.as_json() for name, run in (await health_reads.run(last_runs, env, RUNS)).items()}
     dead = [name for name, part in parts.items() if not part["alive"]]
-    body = {"status": "dead parts" if dead else "ok", "dead": dead, "environment": env.name, "parts": parts}
+    body = {
+        "status": "dead parts" if dead else "ok",
+        "dead": dead,
+        "environment": env.name,
+        "parts": parts,
+        "runs": runs,
+    }
     response = JsonResponse(body, status=503 if dead else 200)
     response["Cache-Control"] = "no-store"
     if dead:

@@ -11,7 +11,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from marketplace.reference_changes import (
-    LAST_RUN_KEY,
+    ACTOR,
     Address,
     due_addresses,
     note_failed,
@@ -28,10 +28,9 @@ from submissions.watching.host_turns import rest, take_turn
 from vskill.environments import WorkerEnv
 from vskill.kv.clock import database_now, isoformat
 from vskill.kv.errors import VersionConflict
-from vskill.kv.models import KVEntry
-from vskill.kv.namespace import KVNamespace
 from vskill.kv.threads import readers, writers
 from vskill.processes.heartbeat import process_name
+from vskill.processes.last_runs import note_run
 
 _HOSTS_AT_ONCE: Final = 6
 # Longer than any fetch takes.
@@ -100,9 +99,8 @@ async def watch_references(
         for host, keys in by_host.items():
             tasks.create_task(run.host(host, keys))
     kept = {key: value for key, value in report.as_json().items() if key != "addresses"}
-    ended = isoformat(await readers.run(database_now, env.database))
-    value = {**kept, "startedAt": started, "endedAt": ended, "holder": process_name()}
-    await KVNamespace(KVEntry, env).put(LAST_RUN_KEY, value)
+    ended = await readers.run(database_now, env.database)
+    await note_run(env, ACTOR, {**kept, "startedAt": started, "holder": process_name()}, ended_at=ended)
     return report
 
 

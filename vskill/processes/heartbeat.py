@@ -26,7 +26,8 @@ logger = logging.getLogger(__name__)
 INTERVAL: Final = 5.0
 TTL: Final = timedelta(seconds=20)
 # Anybody can ask for health, so it has threads and a deadline like a page, but those of no page.
-_health_reads: Final = VisitorReads(DatabaseThreads("health-read", lambda: 2))
+health_reads: Final = VisitorReads(DatabaseThreads("health-read", lambda: 2))
+"""The threads on which /healthz reads."""
 # The roles that this process shows as alive at this moment.
 _shown: Final[list[str]] = []
 
@@ -119,7 +120,7 @@ async def health(env: WorkerEnv, roles: Iterable[str], *, details: bool = False)
     ``alive`` says that one of the processes is alive and works. With ``details`` there are also the names of the
     ``processes``, what each says of its machine, and in ``faults`` why some do no work.
     """
-    return await _health_reads.run(_health, env, tuple(roles), details)
+    return await health_reads.run(_health, env, tuple(roles), details)
 
 
 def _health(env: WorkerEnv, roles: tuple[str, ...], details: bool) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
@@ -30,6 +31,8 @@ from tests.submissions.watching.pages_host import Pages, make_due, publish_one
 from tests.vskill.kv.test_processes import ROOT, database_url
 from vskill.environments import WorkerEnv
 from vskill.kv.models import KVEntry
+from vskill.kv.namespace import KVNamespace
+from vskill.processes.last_runs import run_key
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PACE = Pace(pause=timedelta())
@@ -258,3 +261,27 @@ def test_operators_see_what_is_not_reached_and_when_it_was_looked_at_last(
     assert "Last fetched" in shown
     assert pages.url() in shown
     assert pages.url() not in admin_client.get(f"{address}?state=changed").content.decode()
+
+
+def test_healthz_says_when_references_were_fetched_last_and_that_it_is_overdue(
+    env: WorkerEnv, client: Client, admin_client: Client
+) -> None:
+    def told() -> dict[str, Any]:
+        answer: dict[str, Any] = client.get("/healthz").json()
+        assert "watch_references" not in answer["dead"]
+        run: dict[str, Any] = answer["runs"]["watch_references"]
+        return run
+
+    assert told() == {"endedAt": None, "overdue": True}
+    run("watch_references", "--dry-run")
+    assert told()["endedAt"] is None
+    run("watch_references")
+    ended = told()
+    assert ended["endedAt"]
+    assert not ended["overdue"]
+
+    namespace = KVNamespace(KVEntry, env)
+    key = run_key("watch_references")
+    namespace.put_sync(key, {**namespace.get_sync(key).value, "endedAt": "2020-01-01T00:00:00.000Z"})
+    assert told() == {"endedAt": "2020-01-01T00:00:00.000Z", "overdue": True}
+    assert "overdue" in admin_client.get("/admin/marketplace/referenceentry/").content.decode()
