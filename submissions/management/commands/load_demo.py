@@ -1,18 +1,20 @@
-"""Submit the demo skills."""
+"""Submit the demo skills, or write many invented ones."""
 
 from __future__ import annotations
 
 import json
+from argparse import ArgumentTypeError
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from asgiref.sync import async_to_sync
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
 from marketplace.skills.publishers import skill_identity
+from submissions.demo.many import MOST, Written, write_many
 from submissions.demo.repository import DemoRepository, build_demo_repository, demo_path
 from submissions.discovery import DiscoveredSkill, Discovery, discover
 from submissions.intake import accept
@@ -22,33 +24,52 @@ from submissions.source.errors import InvalidRepositoryURL
 from submissions.states import LIVE_STATES
 from submissions.store.queries import read_submission
 from submissions.store.records import Submission
+from submissions.verification.scan_keys import current_key, engines_of
 from vskill.environments import WorkerEnv
 from vskill.errors import VskillError
-from vskill.kv.threads import readers
+from vskill.kv.threads import readers, writers
 from vskill.management.environment_command import EnvironmentCommand
+
+INVENTED: Final = 2_000
 
 
 class Command(EnvironmentCommand):
-    """Build the demo repository in the data directory and submit all its skills through ``intake``."""
+    """Build the demo repository in the data directory and submit all its skills through ``intake``.
+
+    With ``--skills`` write invented skills instead, past the queue.
+    """
 
     all_by_default: ClassVar[bool] = True
     help = (
         "Submit a small repository of good and bad skills, so that the pages have something to show. Verification is "
         "done by the queue consumer. Running it again submits nothing twice. An environment that accepts no "
-        "repositories from the data directory is left out, and that is said. Exit code 1: the demo could not be built "
-        "or submitted."
+        "repositories from the data directory is left out, and that is said. With --skills, write invented skills "
+        "instead, to see how a large registry behaves: nothing of them is fetched or checked. Exit code 1: the demo "
+        "could not be built, submitted or written."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the arguments."""
         super().add_arguments(parser)
         self.add_json_argument(parser, documents="one JSON document instead of lines")
+        parser.add_argument(
+            "--skills",
+            metavar="N",
+            type=_number,
+            nargs="?",
+            const=INVENTED,
+            help=f"write N invented skills (default: {INVENTED}) with versions, submissions and history",
+        )
+        parser.add_argument(
+            "--among-real", action="store_true", help="write invented skills where there are others already"
+        )
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Build the repository once and submit it in each environment."""
         with self.connections_given_back():
             try:
-                self._demo = async_to_sync(build_demo_repository)(demo_path(Path(settings.DATA_DIR)))
+                if options["skills"] is None:
+                    self._demo = async_to_sync(build_demo_repository)(demo_path(Path(settings.DATA_DIR)))
                 reports = [self.run_in(env, options) for env in self.selected_environments(options)]
             except VskillError as error:
                 raise CommandError(str(error)) from error
@@ -58,7 +79,9 @@ class Command(EnvironmentCommand):
     _demo: DemoRepository
 
     async def work(self, env: WorkerEnv, options: Mapping[str, Any]) -> dict[str, Any]:
-        """Submit the demo in one environment and return the outcome of each skill."""
+        """Submit the demo in one environment and return the outcome of each skill, or write the invented ones."""
+        if options["skills"] is not None:
+            return await self._invent(env, options)
         report: dict[str, Any] = {
             "environment": env.name,
             "repoUrl": self._demo.url,
@@ -81,6 +104,25 @@ class Command(EnvironmentCommand):
             self._print(env, skills)
         return {**report, "leftOut": None, "skills": skills}
 
+    async def _invent(self, env: WorkerEnv, options: Mapping[str, Any]) -> dict[str, Any]:
+        wanted = options["skills"]
+
+        def told(count: int) -> None:
+            if self.stderr.isatty():
+                self.stderr.write(f"\r{count} of {wanted} skills", ending="\n" if count == wanted else "")
+
+        def write() -> Written:
+            key = current_key(engines_of(env))
+            return write_many(env, wanted, scan_key=key, among_real=options["among_real"], told=told)
+
+        written = await writers.run(write)
+        if not options["as_json"]:
+            self.stdout.write(
+                f"Demo: {written.skills} invented skills in {env.name!r}, with {written.versions} versions and "
+                f"{written.submissions} submissions. Nothing of them was fetched or checked."
+            )
+        return {"environment": env.name, "invented": vars(written)}
+
     def _print(self, env: WorkerEnv, skills: list[dict[str, Any]]) -> None:
         counts = Counter(str(skill["outcome"]).replace("_", " ") for skill in skills)
         ends = ", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items()))
@@ -88,6 +130,12 @@ class Command(EnvironmentCommand):
             f"Demo: {len(skills)} skills of {self._demo.url} at {self._demo.commit_sha[:7]} in {env.name!r}: {ends}. "
             "Some have faults on purpose."
         )
+
+
+def _number(text: str) -> int:
+    if not text.isdecimal() or not 0 < int(text) <= MOST:
+        raise ArgumentTypeError(f"{text!r} is no number from 1 to {MOST}")
+    return int(text)
 
 
 def _ended(env: WorkerEnv, discovery: Discovery) -> dict[str, Submission]:
