@@ -33,12 +33,13 @@ from marketplace.api.shapes import (
     vskill_version,
     withheld_shape,
 )
-from marketplace.api.trust import evidence, milliseconds, moderation, said_of, said_of_skill
+from marketplace.api.trust import evidence, milliseconds, moderation, said_of, said_of_skill, scan_fields
 from marketplace.artifacts.archives import MANIFEST_NAME
 from marketplace.catalog import SORTS, SkillFilters, fetchable_versions, find_version_sync, is_visible, list_skills
 from marketplace.errors import InvalidListing
 from marketplace.judgement import verdict_of
 from marketplace.models import SkillEntry, SkillVersion
+from marketplace.skills.newest_scan import newest_scan
 from marketplace.skills.search import search_sync
 from marketplace.skills.slugs import base_slug
 from marketplace.skills.visibility import light_versions
@@ -174,11 +175,11 @@ def version(call: ApiCall) -> HttpResponse:
         }
         for file in found.manifest
     ]
-    said = said_of(found)
+    said, newest = said_of(found), newest_scan(found)
     security = {
         "status": said.security,
-        "hasWarnings": bool(found.findings) or bool(said.warning),
-        "checkedAt": milliseconds(found.created_at),
+        "hasWarnings": bool(newest.findings) or bool(said.warning),
+        "checkedAt": milliseconds(newest.scanned_at),
         "model": None,
     }
     return json_response(
@@ -229,7 +230,7 @@ def install(call: ApiCall) -> HttpResponse:
 
 @api_view(*SAFE)
 def moderated(call: ApiCall) -> HttpResponse:
-    """Return the findings of the latest version as evidence."""
+    """Return the findings of the newest scan of the latest version as evidence."""
     found = exact_version(call.env, named_skill(call), "")
     stated = moderation(found)
     if stated is None:
@@ -239,7 +240,7 @@ def moderated(call: ApiCall) -> HttpResponse:
 
 @api_view(*SAFE)
 def verify(call: ApiCall) -> HttpResponse:
-    """Return what is known about a version: its verdict, the digest of its archive, its provenance."""
+    """Return what is known about a version: its verdict, its newest scan, the digest of its archive, its provenance."""
     skill = named_skill(call)
     found = requested_version(call, skill)
     return json_response(_verification(call, skill, found))
@@ -274,7 +275,7 @@ def _verification(call: ApiCall, skill: SkillEntry, found: SkillVersion) -> dict
             "commit": found.commit_sha,
             "ref": found.source_ref or None,
         },
-        "security": {"status": verdict_of(found), "summary": found.verdict_summary, "engines": found.engines},
+        "security": {"status": verdict_of(found), "summary": found.verdict_summary, **scan_fields(found)},
         "signature": {"status": "unsigned"},
     }
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 from marketplace.judgement import Judgement, flagged, judge, verdict_of, warning
 from marketplace.models import SkillEntry, SkillVersion
 from marketplace.records import Visibility
+from marketplace.skills.newest_scan import newest_scan
 
 _SEVERITIES: Final = {"critical": "critical", "high": "critical", "medium": "warn"}
 # clawhub's page of a version prints only the states that it knows, and none of them means "was not scanned".
@@ -78,20 +79,20 @@ def moderation(version: SkillVersion) -> dict[str, Any] | None:
     said = said_of(version)
     if said.moderation is None:
         return None
-    engines = ", ".join(f"{engine.get('name', '')} {engine.get('version', '')}".strip() for engine in version.engines)
+    newest = newest_scan(version)
     return {
         "isSuspicious": said.suspicious,
         "isMalwareBlocked": False,
         "verdict": said.moderation,
-        "reasonCodes": sorted({str(finding.get("ruleId", "")) for finding in version.findings} - {""}),
+        "reasonCodes": sorted({str(finding.get("ruleId", "")) for finding in newest.findings} - {""}),
         "summary": flagged(version.flag_reason) or version.verdict_summary or said.warning or None,
-        "engineVersion": engines or None,
-        "updatedAt": milliseconds(version.created_at),
+        "engineVersion": ", ".join(newest.named_engines) or None,
+        "updatedAt": milliseconds(newest.scanned_at),
     }
 
 
 def evidence(version: SkillVersion) -> list[dict[str, Any]]:
-    """Return the findings of a version in clawhub's fields, all of which are required."""
+    """Return the findings of the newest scan of a version in clawhub's fields, all of which are required."""
     return [
         {
             "code": str(finding.get("ruleId", "")),
@@ -101,8 +102,20 @@ def evidence(version: SkillVersion) -> list[dict[str, Any]]:
             "message": str(finding.get("title", "") or finding.get("why", "") or ""),
             "evidence": str(finding.get("excerpt", "") or ""),
         }
-        for finding in version.findings
+        for finding in newest_scan(version).findings
     ]
+
+
+def scan_fields(version: SkillVersion) -> dict[str, Any]:
+    """Return what the newest scan of a version says; ``scannedAgain`` says that it is later than the publication."""
+    newest = newest_scan(version)
+    return {
+        "scannedAt": milliseconds(newest.scanned_at),
+        "scannedAgain": newest.again,
+        "scanVerdict": newest.verdict,
+        "engines": list(newest.engines),
+        "findings": evidence(version),
+    }
 
 
 def milliseconds(moment: Any) -> int:

@@ -33,7 +33,7 @@ GROUPS: Final = (
             Call("GET /api/v1/skills/{slug}", "One skill, its latest version, its publisher and its verdict."),
             Call("GET /api/v1/skills/{slug}/versions", "Its versions, the newest first."),
             Call("GET /api/v1/skills/{slug}/versions/{version}", "One version with its files, sizes and digests."),
-            Call("GET /api/v1/skills/{slug}/verify", "Whether a version passed, and why."),
+            Call("GET /api/v1/skills/{slug}/verify", "Whether a version passed, and what its newest scan found."),
             Call("GET /api/v1/skills/{slug}/external-scans?version=", "What engines outside this registry said of it."),
             Call("GET /api/v1/skills/{slug}/repo-health", "Whether its repository answers, since when, as seen when."),
         ),

@@ -6,23 +6,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from marketplace.models import SkillVersion
-from marketplace.pages.wording import Words
+from marketplace.pages.wording import DEEDS, Words
 from marketplace.skills.references import is_contract, reference_states
 from vskill.environments import WorkerEnv
 
-DEEDS: Final[dict[str, Words]] = {
-    "reads_files": Words("Reads files", "", "folder"),
-    "reads_environment": Words("Reads the environment", "", "terminal"),
-    "reads_secrets": Words("Reads secrets", "", "key"),
-    "sends": Words("Sends data", "", "globe"),
-    "downloads": Words("Downloads", "", "globe"),
-    "executes": Words("Runs commands or code", "", "terminal"),
-    "persists": Words("Stays after it ends", "", "hook"),
-    "changes_agent": Words("Changes the agent's settings or memory", "", "pencil"),
-    "escalates": Words("Raises its rights", "", "alert"),
-    "hides": Words("Hides something", "", "question"),
-    "addresses_agent": Words("Turns the agent against its user", "", "alert"),
-}
 CHAINS: Final = {
     "secrets_to_network": "From secrets to the network",
     "download_to_execution": "From a download to running it",

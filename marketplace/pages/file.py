@@ -8,7 +8,8 @@ from typing import Any, Final
 from marketplace.artifacts.archives import read_member
 from marketplace.models import ArchiveBlob
 from marketplace.pages.images import LARGEST, shown_as
-from marketplace.pages.skill import Found, findings_about, raw_path, rendered
+from marketplace.pages.scan_report import findings_about
+from marketplace.pages.skill import Found, raw_path, rendered
 from marketplace.pages.text_links import RASTER, image_href
 from vskill.environments import WorkerEnv
 from vskill.hidden_characters import escape_hidden, in_braces, visible

@@ -1,9 +1,8 @@
-"""What the pages of one skill show: its version, files, scan, versions and install commands."""
+"""What the pages of one skill show: its version, text, versions and install commands."""
 
 from __future__ import annotations
 
 import shlex
-from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
@@ -11,9 +10,8 @@ from urllib.parse import urlencode, urlsplit
 
 from django.utils.safestring import SafeString
 
-from marketplace.addresses import file_href, publisher_href, ref_words, skill_href
+from marketplace.addresses import publisher_href, ref_words, skill_href
 from marketplace.catalog import fetchable_versions, find_skill_sync, find_version_sync
-from marketplace.coverage import stored_coverage
 from marketplace.judgement import verdict_of, was_scanned
 from marketplace.models import SkillEntry, SkillVersion
 from marketplace.pages.lists import capabilities_of
@@ -21,19 +19,14 @@ from marketplace.pages.markdown import render_markdown
 from marketplace.pages.skill_source import also_at, folder_of, source_gone
 from marketplace.pages.source_links import source_href
 from marketplace.pages.text_links import TextLinks
-from marketplace.pages.wording import version_words
+from marketplace.pages.wording import IN_CONTRACT, verdict_words, version_words
+from marketplace.skills.newest_scan import NewestScan, newest_scan
+from marketplace.skills.references import is_contract
 from marketplace.skills.visibility import light_versions
 from marketplace.skills.withdrawal import nothing_offered, why_withdrawn
 from vskill.environments import WorkerEnv
-from vskill.hidden_characters import visible
 
 MOST_VERSIONS: Final = 100
-_OUTCOMES: Final = {
-    "complete": "Read all of it",
-    "partial": "Read a part of it",
-    "failed": "Failed",
-    "timed_out": "Stopped for taking too long",
-}
 
 
 @dataclass(frozen=True)
@@ -77,6 +70,7 @@ def head(found: Found) -> dict[str, Any]:
     """Return the context of the head that all pages of a skill share."""
     skill, version = found.skill, found.version
     web = urlsplit(skill.repo_url).scheme in {"http", "https"}
+    newest = newest_scan(version)
     return {
         "skill": {
             "name": skill.display_name or skill.name,
@@ -116,81 +110,35 @@ def head(found: Found) -> dict[str, Any]:
             "flag_reason": version.flag_reason,
         },
         "verdict": version_words(
-            verdict_of(version), found_anything=bool(version.findings), summary=version.verdict_summary
+            verdict_of(version), found_anything=bool(newest.findings), summary=version.verdict_summary
         ),
+        "scanned_again": _scanned_again(newest, verdict_of(version)),
         "scan_href": skill_href(skill.slug, "scan") + found.exact,
         "files_href": skill_href(skill.slug, "files/"),
     }
 
 
+def _scanned_again(newest: NewestScan, published: str) -> dict[str, Any] | None:
+    """Return when and how a version was scanned after its publication; ``differs`` from the verdict of that."""
+    if not newest.again:
+        return None
+    label = verdict_words(newest.verdict).label
+    by = newest.named_engines
+    return {"at": newest.scanned_at, "label": label, "by": by, "differs": newest.verdict != published}
+
+
 def _capabilities(found: Found) -> list[str] | tuple[str, ...] | None:
+    """Return what a version asks for: what its contract says, where it has one, or else what engines called it.
+
+    Of the latter only that stays beside a contract for which that has no word.
+    """
+    if is_contract(found.version.contract):
+        deeds = [str(one["name"]) for one in found.version.contract["does"]]
+        return [*deeds, *(name for name in found.version.capabilities if name not in IN_CONTRACT)]
     # Without a scan, an empty list only means that nobody looked.
     if was_scanned(found.version.engines):
         return list(found.version.capabilities)
     return list(found.version.capabilities) or capabilities_of(found.skill) or None
-
-
-def scan(found: Found) -> dict[str, Any]:
-    """Return the engines that ran, their findings and what they read, as they were copied on publication."""
-    findings: list[dict[str, Any]] = list(found.version.findings)
-    counts = Counter(str(one.get("engine", "")) for one in findings if one.get("kind") != "coverage")
-    engines = [
-        {
-            "name": engine.get("name", ""),
-            "version": engine.get("version", ""),
-            "outcome": _OUTCOMES.get(str(engine.get("status", "")), engine.get("status", "")),
-            "findings": counts[str(engine.get("name", ""))],
-        }
-        for engine in found.version.engines
-    ]
-    return {
-        "engines": engines,
-        # What was not read is a table of its own.
-        "findings": [finding for finding in findings if finding.get("kind") != "coverage"],
-        "coverage": stored_coverage(found.version.engines, findings),
-    }
-
-
-def files(found: Found) -> list[dict[str, Any]]:
-    """Return the files, each with its number of findings, or ``None`` for a file that no engine has read.
-
-    What was found in an archive counts for the archive.
-    """
-    unread = stored_coverage(found.version.engines, found.version.findings).unread
-    counts: Counter[str] = Counter()
-    for finding in found.version.findings:
-        if finding.get("kind") != "coverage":
-            counts[_file_of(found, str(finding.get("file")))] += 1
-    scanned = was_scanned(found.version.engines)
-    shown = []
-    for file in found.version.manifest:
-        # A space that is no plain one is spelled out, as in findings.
-        name = visible(file["path"])
-        shown.append(
-            {
-                "path": name,
-                "size": file["size"],
-                "sha256": file["sha256"],
-                "executable": file.get("executable", False),
-                "href": file_href(found.skill.slug, file["path"]) + found.exact,
-                "findings": counts[name] or (0 if scanned and name not in unread else None),
-            }
-        )
-    return shown
-
-
-def findings_about(found: Found, path: str) -> list[dict[str, Any]]:
-    """Return the findings about the file at ``path`` of a version, and about what is in it where it is an archive."""
-    name = visible(path)
-    return [one for one in found.version.findings if _file_of(found, str(one.get("file"))) == name]
-
-
-def _file_of(found: Found, name: str) -> str:
-    """Return the file of a version that a finding about ``name`` belongs to: ``a.zip`` for ``a.zip!/inner/file``."""
-    archive, inside, _ = name.partition("!/")
-    if not inside or any(visible(file["path"]) == name for file in found.version.manifest):
-        return name
-    return archive
 
 
 def readme(found: Found) -> SafeString:

@@ -14,17 +14,17 @@ from django.views.decorators.http import require_safe
 
 from marketplace.addresses import file_href, public_base, skill_href
 from marketplace.errors import InvalidListing
+from marketplace.pages import scan_report
 from marketplace.pages import skill as skill_page
 from marketplace.pages.api_guide import GROUPS, examples
 from marketplace.pages.contract import contract_of_version
 from marketplace.pages.external import external_opinions
 from marketplace.pages.file import file_context
 from marketplace.pages.images import image_response
-from marketplace.pages.later_scan import later_scan
 from marketplace.pages.list_query import ListQuery
 from marketplace.pages.lists import home_context, list_context, publisher_context
 from marketplace.pages.source_health import repo_health
-from marketplace.pages.wording import CAPABILITIES, VERDICTS
+from marketplace.pages.wording import CAPABILITIES, DEEDS, VERDICTS
 from vskill.visitors.reads import list_reads, page_reads
 from vskill.worker_context import require_worker_env
 
@@ -74,10 +74,10 @@ async def skill(request: HttpRequest, slug: str) -> HttpResponse:
     def page(found: skill_page.Found) -> dict[str, Any]:
         return {
             **skill_page.head(found),
-            **skill_page.scan(found),
+            **scan_report.scan(found),
             "contract": contract_of_version(env, found.version),
             "readme": skill_page.readme(found),
-            "files": skill_page.files(found),
+            "files": scan_report.files(found),
             "versions": skill_page.versions(env, found),
             "install": skill_page.install_lines(found, base),
             "repo_health": repo_health(env, found),
@@ -93,8 +93,11 @@ async def scan(request: HttpRequest, slug: str) -> HttpResponse:
     env = require_worker_env()
 
     def page(found: skill_page.Found) -> dict[str, Any]:
-        besides = {"external": external_opinions(env, found), "later": later_scan(env, found)}
-        return {**skill_page.head(found), **skill_page.scan(found), **besides}
+        return {
+            **skill_page.head(found),
+            **scan_report.scan(found),
+            "external": external_opinions(env, found),
+        }
 
     return await _page_of_skill(request, slug, "scan", "marketplace/scan.html", page)
 
@@ -136,7 +139,7 @@ async def image(request: HttpRequest, slug: str, path: str) -> HttpResponseBase:
 @require_safe
 async def verification(request: HttpRequest) -> HttpResponse:
     """Explain each verdict and each capability."""
-    context = {"verdicts": VERDICTS.items(), "capabilities": CAPABILITIES.items()}
+    context = {"verdicts": VERDICTS.items(), "deeds": DEEDS.items(), "capabilities": CAPABILITIES.items()}
     return render(request, "marketplace/verification.html", context)
 
 

@@ -137,6 +137,28 @@ CAPABILITIES: Final[dict[str, Words]] = {
     "prompt_surface_risk": Words("Steers the model", "Parts of it reach the model as instructions.", "hook"),
     "scoped_identity": Words("Limited identity", "It signs in with an identity that is limited on purpose.", "user"),
 }
+# What a skill does, by the names that its contract gives.
+DEEDS: Final[dict[str, Words]] = {
+    "reads_files": Words("Reads files", "It reads files beyond its own text.", "folder"),
+    "reads_environment": Words("Reads the environment", "It reads variables of the environment.", "terminal"),
+    "reads_secrets": Words("Reads secrets", "It reads keys, tokens or passwords.", "key", "hold"),
+    "sends": Words("Sends data", "It sends data over the network.", "globe"),
+    "downloads": Words("Downloads", "It fetches something over the network.", "globe"),
+    "executes": Words("Runs commands or code", "It runs commands of the system, or code.", "terminal", "hold"),
+    "persists": Words("Stays after it ends", "It has something run again later.", "hook", "hold"),
+    "changes_agent": Words(
+        "Changes the agent's settings or memory", "It writes what the agent obeys later.", "pencil", "hold"
+    ),
+    "escalates": Words("Raises its rights", "It raises its rights, or takes protection off.", "alert", "hold"),
+    "hides": Words("Hides something", "A part of it is hidden from those who read it.", "question", "hold"),
+    "addresses_agent": Words(
+        "Turns the agent against its user", "It tells the agent to work against whom it serves.", "alert", "hold"
+    ),
+}
+# Capabilities that the contract speaks of in words of its own: where there is one, it is what counts.
+IN_CONTRACT: Final = frozenset(
+    {"shell_execution", "dynamic_code_execution", "delegated_authentication", "network_egress", "filesystem_read"}
+)
 
 
 def verdict_words(verdict: str | None) -> Words:
@@ -168,6 +190,6 @@ def severity_words(severity: str) -> Words:
 
 
 def capability_words(capability: str) -> Words:
-    """Return the words for a capability; an unknown one keeps its own name, so nothing that an engine saw is hidden."""
-    known = CAPABILITIES.get(capability.lower())
+    """Return the words for a capability or a deed; an unknown one keeps its own name, so that nothing is hidden."""
+    known = CAPABILITIES.get(capability.lower()) or DEEDS.get(capability.lower())
     return known or Words(capability.replace("_", " ").replace("-", " ").capitalize(), "", "dot")

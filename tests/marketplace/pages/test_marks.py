@@ -7,7 +7,15 @@ from typing import Any
 import pytest
 from django.template import Context, Template
 
-from marketplace.pages.wording import CAPABILITIES, SEVERITIES, VERDICTS, published_words, verdict_words, version_words
+from marketplace.pages.wording import (
+    CAPABILITIES,
+    DEEDS,
+    SEVERITIES,
+    VERDICTS,
+    published_words,
+    verdict_words,
+    version_words,
+)
 from vskill.templatetags.icons import DRAWINGS
 
 
@@ -39,7 +47,7 @@ def test_a_check_that_did_not_finish_is_neither_good_nor_bad() -> None:
 
 
 def test_every_word_has_an_icon_that_exists() -> None:
-    words = [*VERDICTS.values(), *SEVERITIES.values(), *CAPABILITIES.values()]
+    words = [*VERDICTS.values(), *SEVERITIES.values(), *CAPABILITIES.values(), *DEEDS.values()]
     assert {word.icon for word in words} - set(DRAWINGS) == set()
 
 

@@ -13,7 +13,7 @@ from django.test import AsyncClient
 from marketplace.catalog import delete_skill, quarantine_skill, quarantine_version, rename_skill, yank_version
 from marketplace.models import SkillVersion
 from marketplace.pages import skill as skill_page
-from tests.marketplace.pages.page_factory import finding, publish
+from tests.marketplace.pages.page_factory import contract, finding, publish
 from vskill.environments import WorkerEnv
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -31,6 +31,15 @@ async def test_a_skill_shows_its_verdict_and_apart_from_it_what_it_asks_for(env:
     shown = await page("/skills/release-notes")
     for words in ("Checked, with notes", "Runs commands", "Uses the network", "Draft release notes", "github.com/acme"):
         assert words in shown
+
+
+async def test_what_a_skill_asks_for_is_what_its_contract_says_it_does(env: WorkerEnv) -> None:
+    engines = ("shell_execution", "network_egress", "mcp_tools_detected")
+    await put(env, capabilities=engines, contract=contract())
+    asked = (await page("/skills/release-notes")).partition("Asks for")[2].partition("</dl>")[0]
+    labels = [label.strip() for label in re.findall(r"</svg>([^<]+)</li>", asked)]
+    # The engines alone know of the last one; of the others the contract has the word.
+    assert labels == ["Reads files", "Sends data", "Brings tools"]
 
 
 async def test_a_skill_shows_how_each_client_installs_exactly_this_version(env: WorkerEnv) -> None:
