@@ -105,6 +105,11 @@ def waiting_rescans(env: WorkerEnv) -> set[int]:
     return {int(subject) for subject in waiting.values_list("subject", flat=True) if subject.isdigit()}
 
 
+def rescan_is_queued(env: WorkerEnv, version_id: int) -> bool:
+    """Return whether a published version waits to be scanned again, is delayed or is being scanned."""
+    return _about(env, str(version_id), RESCAN).filter(parked_at__isnull=True).exists()
+
+
 def is_queued(env: WorkerEnv, submission_id: str) -> bool:
     """Return whether a submission has a message that waits, is delayed or is leased."""
     return _about(env, submission_id).filter(parked_at__isnull=True).exists()

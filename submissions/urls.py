@@ -6,6 +6,7 @@ from django.urls import path
 
 from submissions import api, api_many, job_pages, submit_page, views
 from submissions.external_scans import views as external_scans
+from submissions.scan_again import views as scan_again
 
 app_name = "submissions"
 urlpatterns = [
@@ -13,6 +14,8 @@ urlpatterns = [
     path("queue", views.queue, name="queue"),
     path("submissions/<str:submission_id>", views.submission, name="submission"),
     path("submissions/<str:submission_id>/appeal", views.appeal_against, name="appeal"),
+    path("skills/<str:slug>/scan-again", scan_again.scan_again, name="scan-again"),
+    path("api/v1/skills/<str:slug>/scan-again", scan_again.api_scan_again, name="api-scan-again"),
     path("jobs/<str:job_id>", job_pages.job, name="job"),
     path("jobs/<str:job_id>/stop", job_pages.stop, name="job-stop"),
     path("api/v1/submissions", api.submissions, name="api-submissions"),

@@ -114,6 +114,8 @@ def head(found: Found) -> dict[str, Any]:
         ),
         "scanned_again": _scanned_again(newest, verdict_of(version)),
         "scan_href": skill_href(skill.slug, "scan") + found.exact,
+        # Answered by the app above this one.
+        "scan_again_href": skill_href(skill.slug, "scan-again"),
         "files_href": skill_href(skill.slug, "files/"),
     }
 

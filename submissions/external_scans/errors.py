@@ -25,9 +25,14 @@ class UnknownScanner(ExternalScanError):
 
 
 class TooManyScans(ExternalScanError):
-    """The limit of an hour is reached; nothing was asked."""
+    """The limit of an hour is reached; nothing was asked. After ``retry_after`` seconds the next is possible."""
 
     code = "too_many_scans"
+
+    def __init__(self, message: str, retry_after: int) -> None:
+        """Keep the seconds beside the ``message``."""
+        super().__init__(message)
+        self.retry_after = retry_after
 
 
 class NothingToScan(ExternalScanError):

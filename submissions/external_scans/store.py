@@ -70,11 +70,13 @@ def is_overdue(scan: ExternalScan, now: datetime) -> bool:
     return begun is None or now - begun >= longest
 
 
-def request_scan(env: WorkerEnv, version: SkillVersion, provider: str, *, by: str) -> tuple[ExternalScan, bool]:
+def request_scan(
+    env: WorkerEnv, version: SkillVersion, provider: str, *, by: str, most: int = PER_HOUR
+) -> tuple[ExternalScan, bool]:
     """Ask for a scan of the content of ``version`` by ``provider``; return it, and whether it is a new one.
 
-    One that is PENDING or RUNNING is returned as it is, so that however many ask, one runs. ``by`` is who asks. The
-    limit of an hour is counted by the clock of the database. Raises UnknownScanner and TooManyScans with nothing
+    One that is PENDING or RUNNING is returned as it is, so that however many ask, one runs. ``by`` is who asks. At
+    most ``most`` begin in an hour, by the clock of the database. Raises UnknownScanner and TooManyScans with nothing
     written, and VersionConflict where many ask at the same moment.
     """
     if provider not in scanners_of(env):
@@ -83,20 +85,20 @@ def request_scan(env: WorkerEnv, version: SkillVersion, provider: str, *, by: st
     for attempt in range(_ATTEMPTS):
         try:
             with transaction.atomic(using=env.database):
-                return _request(env, version, provider, by)
+                return _request(env, version, provider, by, most)
         except VersionConflict:
             if attempt + 1 == _ATTEMPTS:
                 raise
     raise AssertionError("the last attempt returns or raises")
 
 
-def _request(env: WorkerEnv, version: SkillVersion, provider: str, by: str) -> tuple[ExternalScan, bool]:
+def _request(env: WorkerEnv, version: SkillVersion, provider: str, by: str, most: int) -> tuple[ExternalScan, bool]:
     namespace = KVNamespace(KVEntry, env)
     now = database_now(env.database)
     before = read_scan(env, version.content_hash, provider)
     if before is not None and before.scan.state in OPEN_STATES and not is_overdue(before.scan, now):
         return before.scan, False
-    _count(namespace, now)
+    _count(namespace, now, most)
     scan = ExternalScan(
         id=f"scan_{uuid4().hex}",
         provider=provider,
@@ -116,17 +118,19 @@ def _request(env: WorkerEnv, version: SkillVersion, provider: str, by: str) -> t
     return scan, True
 
 
-def _count(namespace: KVNamespace, now: datetime) -> None:
+def _count(namespace: KVNamespace, now: datetime, most: int) -> None:
     """Count one more scan of this hour, in the caller's transaction; raise TooManyScans where it would be too many."""
     held = namespace.get_sync(BUDGET_KEY)
     times = held.value if held.found and isinstance(held.value, list) else []
     recent = [text for text in times if (moment := parse_isoformat(text)) is not None and now - moment < _HOUR]
-    if len(recent) >= PER_HOUR:
-        first = parse_isoformat(min(recent)) or now
-        minutes = max(1, round((first + _HOUR - now) / timedelta(minutes=1)))
+    if len(recent) >= most:
+        # When so many of them are an hour old that one more is within the limit.
+        first = parse_isoformat(sorted(recent)[len(recent) - most]) or now
+        left = max(timedelta(minutes=1), first + _HOUR - now)
         raise TooManyScans(
-            f"{PER_HOUR} external scans were asked for within the last hour. Nothing was asked; "
-            f"the next is possible in {minutes} min."
+            f"{len(recent)} external scans were asked for within the last hour. Nothing was asked; "
+            f"the next is possible in {round(left / timedelta(minutes=1))} min.",
+            round(left.total_seconds()),
         )
     expected = held.version if held.found else 0 if held.absent else None
     namespace.put_sync(BUDGET_KEY, [*recent, isoformat(now)], ttl=_HOUR, expect_version=expected)

@@ -26,6 +26,7 @@ PAGES = {
     "old version": "/skills/release-notes?version=1.0.0",
     "long name": f"/skills/{LONG_NAME}",
     "scan": "/skills/release-notes/scan",
+    "scan-again": "/skills/release-notes/scan-again",
     "file": "/skills/release-notes/files/scripts/collect.py",
     "text file": "/skills/release-notes/files/references/style.md",
     "image file": "/skills/release-notes/files/images/areas.png",
