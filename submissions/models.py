@@ -1,4 +1,7 @@
-"""The tables of submissions: the entries, their history, the messages of the queue, and the sweeps of recovery."""
+"""The tables of submissions: the entries, their history, the messages of the queue, and the sweeps of recovery.
+
+The table of waivers is in ``waiver_models``.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,20 @@ from django.db.models.functions import Now
 
 from submissions.review_rank import review_rank
 from submissions.states import LIVE_STATES, STUCK_STATES, State
+from submissions.waiver_models import Waiver
 from vskill.kv.clock import parse_isoformat
 from vskill.kv.models import AbstractKVEntry, KVEntryManager
+
+__all__ = [
+    "SUBMISSION_PREFIX",
+    "HeldSubmission",
+    "QueueMessage",
+    "RecoverySweep",
+    "RuleSign",
+    "SubmissionEntry",
+    "SubmissionTransition",
+    "Waiver",
+]
 
 SUBMISSION_PREFIX = "sub:"
 

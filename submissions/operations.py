@@ -170,14 +170,17 @@ def block(env: WorkerEnv, submission_id: str, *, actor: str, reason: str, seen: 
         return _end(env, submission_id, State.BLOCKED, actor, reason, seen)
 
 
-def refuse_as_known_bad(env: WorkerEnv, submission_id: str, *, actor: str, reason: str) -> Submission:
+def refuse_as_known_bad(
+    env: WorkerEnv, submission_id: str, *, actor: str, reason: str, seen: int | None = None
+) -> Submission:
     """Refuse a held submission and remember its content as known bad, also under other names and where it is similar.
 
-    What is published of it is flagged. ``actor`` and ``reason`` go into both histories. Raises ``NeverScanned`` where
-    no content of ``submission_id`` was checked, and ``IllegalTransition`` where it is not held.
+    What is published of it is flagged. ``actor`` and ``reason`` go into both histories, ``seen`` is the version that
+    was looked at. Raises ``NeverScanned`` where no content of ``submission_id`` was checked, ``IllegalTransition``
+    where it is not held, and ``VersionConflict`` where it has moved since it was ``seen``.
     """
     with transaction.atomic(using=env.database):
-        submission = read_submission(env, submission_id)
+        submission = read_seen(env, submission_id, seen)
         if submission.state is not State.ON_HOLD:
             raise IllegalTransition(
                 f"Only a held submission is refused here; this one is {submission.state}. It was left as it is."
@@ -193,7 +196,7 @@ def refuse_as_known_bad(env: WorkerEnv, submission_id: str, *, actor: str, reaso
             publisher=publisher_identity(submission.text("repoUrl")),
         )
         remember(env, bad, actor=actor)
-        return _end(env, submission_id, State.REJECTED, actor, reason)
+        return _end(env, submission_id, State.REJECTED, actor, reason, seen)
 
 
 def dequeue(env: WorkerEnv, submission_id: str, *, actor: str, reason: str) -> Submission:

@@ -57,14 +57,14 @@ def same_content(env: WorkerEnv, content_hash: str, normal_digest: str) -> list[
     return [found[pk] for pk in sorted(found)]
 
 
-def similar_content(env: WorkerEnv, sketch: tuple[int, ...]) -> list[SimilarVersion]:
+def similar_content(env: WorkerEnv, sketch: tuple[int, ...], *, most: int = _MOST_CANDIDATES) -> list[SimilarVersion]:
     """Return the published versions with text that is similar to that of a sketch, the most similar first.
 
-    Their archives are read for the comparison, at most 200 of them: those that have most values in common.
+    Their archives are read for the comparison, at most ``most`` of them: those that have most values in common.
     """
     shingles = VersionShingle.objects.using(env.database).filter(namespace=env.name, value__in=sketch)
     counted = shingles.values("version_id").annotate(common=Count("pk")).order_by("-common", "version_id")
-    numbers = [row["version_id"] for row in counted[:_MOST_CANDIDATES]]
+    numbers = [row["version_id"] for row in counted[:most]]
     found = []
     for version in _light(env).filter(pk__in=numbers):
         likeness = compare(sketch, signature(files_of(env, version)).sketch)

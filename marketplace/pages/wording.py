@@ -72,6 +72,14 @@ NOTES_WITHOUT_FINDINGS: Final = Words(
     "info",
     "note",
 )
+# The verdict "notes" where a reviewer accepts what would hold it.
+NOTES_WITH_WAIVERS: Final = Words(
+    "Checked, with findings that a reviewer accepts",
+    "The checks would hold it; a reviewer of this registry accepts what they found, for a time. Read the findings and"
+    " the reasons before you install it.",
+    "flag",
+    "hold",
+)
 FLAGGED: Final = Words(
     "Flagged after publication",
     "Something became known about it after it was published. Read why before you install or keep it.",
@@ -172,15 +180,18 @@ def published_words(verdict: str | None) -> Words:
     return APPROVED.get((verdict or "").lower()) or verdict_words(verdict)
 
 
-def version_words(verdict: str | None, *, found_anything: bool, summary: str = "") -> Words:
+def version_words(verdict: str | None, *, found_anything: bool, any_waived: bool = False, summary: str = "") -> Words:
     """Return the words for a published version's verdict on a page that also shows its findings.
 
-    ``found_anything`` says whether there are findings. ``summary`` is the sentence that was stored with the verdict;
-    for an approved version it replaces ours, because it has the operator's reason.
+    ``found_anything`` says whether there are findings, ``any_waived`` whether a reviewer accepts one. ``summary`` is
+    the sentence that was stored with the verdict; for an approved version it replaces ours, because it has the
+    operator's reason.
     """
     words = published_words(verdict)
     if words in APPROVED.values() and summary:
         return replace(words, sentence=f"{summary.rstrip('.')}. Read the findings before you install it.")
+    if words is VERDICTS["notes"] and any_waived:
+        return NOTES_WITH_WAIVERS
     return NOTES_WITHOUT_FINDINGS if words is VERDICTS["notes"] and not found_anything else words
 
 

@@ -85,5 +85,5 @@ def grouped(findings: Iterable[Any]) -> list[dict[str, Any]]:
     return list(groups.values())
 
 
-_SHARED: Final = ("severity", "ruleId", "title", "why", "advice", "engine")
+_SHARED: Final = ("severity", "ruleId", "title", "why", "advice", "engine", "waived")
 _LOCATION: Final = ("file", "line", "excerpt")

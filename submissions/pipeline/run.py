@@ -34,10 +34,11 @@ from submissions.store.transitions import Step
 from submissions.verification import structure
 from submissions.verification.engines.base import Engine, EngineResult, EngineStatus
 from submissions.verification.findings import Finding
-from submissions.verification.package_verdict import decide_format, decide_package
+from submissions.verification.package_verdict import decide_format
 from submissions.verification.packages import SkillPackage, files_of_package, files_of_packages, read_package
 from submissions.verification.runner import run_engine
 from submissions.verification.verdict import Decision, Verdict, VerdictPolicy, holding_findings
+from submissions.waivers.judge import Judged, judge
 from vskill.environments import WorkerEnv
 from vskill.fair_slots import FairSlots
 from vskill.hidden_characters import visible
@@ -171,20 +172,32 @@ class Run:
         """
         await self._keep_structure(package.content_hash, package.findings, package.capabilities)
         results = await self._scan(engines, package)
-        decision = decide_package(package, results, (engine.name for engine in engines), known_bad=known_bad)
-        rank = await self._prepare_review(package, decision, results)
+        names = [engine.name for engine in engines]
+        judged = await judge(self.env, self.submission.text("identity"), package, results, names, known_bad=known_bad)
+        if judged.any_waived or any(one.waived for result in results for one in result.findings):
+            await self._keep_waived(judged)
+        decision = judged.decision
+        rank = await self._prepare_review(judged)
         # A file that was left unread stays unread: only a failure is worth another attempt.
         unfinished = [one for one in results if one.status in (EngineStatus.FAILED, EngineStatus.TIMED_OUT)]
         engine_names = [result.engine for result in results]
         changes = {**self._changes(package, decision, engine_names), STRENGTH: rank}
         return Check(decision, changes, tuple(unfinished))
 
-    async def _prepare_review(self, package: SkillPackage, decision: Decision, results: Sequence[EngineResult]) -> int:
+    async def _keep_waived(self, judged: Judged) -> None:
+        """Store with the evidence which findings are waived now, because pages and versions show them from there."""
+        content = judged.package.content_hash
+        await self._keep_structure(content, judged.package.findings, judged.package.capabilities)
+        for result in judged.results:
+            await write_evidence(self.env, self.submission.id, content, result)
+
+    async def _prepare_review(self, judged: Judged) -> int:
         """Keep what a reviewer will need of a package that is to be held; return how strong the signs are."""
+        decision = judged.decision
         if decision.verdict not in _HELD:
             return 0
-        holding = holding_findings(package.findings, results, VerdictPolicy())
-        files = await asyncio.to_thread(held_value, package, {one.file for one in decision.findings})
+        holding = holding_findings(judged.package.findings, judged.results, VerdictPolicy())
+        files = await asyncio.to_thread(held_value, judged.package, {one.file for one in decision.findings})
         await keep_files(self.env, self.submission.id, files)
         await writers.run(keep_signs, self.env, self.submission.id, holding)
         severity = max((one.severity.rank for one in holding), default=0)

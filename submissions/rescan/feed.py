@@ -18,6 +18,7 @@ from marketplace.models import SkillVersion
 from submissions import messages
 from submissions.rescan.choice import Walks, choose, left_to_scan
 from submissions.verification.scan_keys import current_key, engines_of
+from submissions.waivers.store import end_lapsed, lapsed_count
 from vskill.environments import WorkerEnv
 from vskill.kv.clock import database_now, isoformat, parse_isoformat
 from vskill.kv.models import KVEntry
@@ -37,7 +38,7 @@ class Progress:
     """How far the scans are: all published versions, those with the current key, and those that wait in the queue.
 
     ``sent`` are the numbers of the versions that this run sent, or would send. ``allowed`` is how many more the policy
-    permits now.
+    permits now. ``lapsed`` waivers were ended by this run, or would be.
     """
 
     environment: str
@@ -47,6 +48,7 @@ class Progress:
     waiting: int
     sent: tuple[int, ...] = ()
     allowed: int = 0
+    lapsed: int = 0
 
     def as_json(self) -> dict[str, Any]:
         """Return plain values for ``json.dumps``."""
@@ -58,6 +60,7 @@ class Progress:
             "left": self.total - self.scanned,
             "waiting": self.waiting,
             "sent": len(self.sent),
+            "lapsedWaivers": self.lapsed,
             "allowed": self.allowed,
         }
 
@@ -91,6 +94,8 @@ async def feed(env: WorkerEnv, *, limit: int | None = None, dry_run: bool = Fals
 
 
 def _feed(env: WorkerEnv, limit: int | None, dry_run: bool) -> Progress:
+    # First, so that what it sends counts among what waits.
+    lapsed = lapsed_count(env) if dry_run else len(end_lapsed(env))
     key = current_key(engines_of(env))
     namespace = KVNamespace(KVEntry, env)
     outcome = namespace.get_sync(STATE_KEY)
@@ -106,13 +111,13 @@ def _feed(env: WorkerEnv, limit: int | None, dry_run: bool) -> Progress:
         chosen, walks = choose(env, key, walks, wanted, without=waiting)
         state = replace(state, walks=walks)
     if dry_run:
-        return replace(progress(env, key), sent=tuple(chosen), allowed=allowed)
+        return replace(progress(env, key), sent=tuple(chosen), allowed=allowed, lapsed=lapsed)
     # Nobody waits for the rows that were read above.
     with transaction.atomic(using=env.database):
         sent = [number for number in chosen if messages.send_rescan(env, number)]
         state = replace(state, tokens=state.tokens - len(sent))
         namespace.put_sync(STATE_KEY, state.to_value(), expect_version=outcome.version)
-    return replace(progress(env, key), sent=tuple(sent), allowed=allowed - len(sent))
+    return replace(progress(env, key), sent=tuple(sent), allowed=allowed - len(sent), lapsed=lapsed)
 
 
 def _state(value: Any, key: str, now: datetime) -> _State:

@@ -24,11 +24,12 @@ from submissions.verification.engines.base import Engine, EngineResult, EngineSt
 from submissions.verification.errors import EngineIncomplete, InvalidPackage
 from submissions.verification.findings import Severity
 from submissions.verification.package_signature import signature_of
-from submissions.verification.package_verdict import decide_format, decide_package
+from submissions.verification.package_verdict import decide_format
 from submissions.verification.packages import SkillPackage, read_package
 from submissions.verification.runner import run_engine
 from submissions.verification.scan_keys import current_key, engines_of
 from submissions.verification.verdict import Decision, Verdict
+from submissions.waivers.judge import judge
 from vskill.environments import WorkerEnv
 from vskill.fair_slots import FairSlots
 from vskill.kv.threads import readers, writers
@@ -104,8 +105,8 @@ async def _scan(
     if package.content_hash != version.content_hash:
         logger.warning("version %s is read as other content than it was published with", version.pk)
     results = await _results(env, engines, package, slots)
-    decision = decide_package(package, results, (engine.name for engine in engines))
-    return _Scan(decision, tuple(results), await readers.run(signature_of, package))
+    judged = await judge(env, version.skill.identity, package, results, [engine.name for engine in engines])
+    return _Scan(judged.decision, judged.results, await readers.run(signature_of, package))
 
 
 def _unpack(env: WorkerEnv, version: SkillVersion, root: Path) -> None:

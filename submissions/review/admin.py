@@ -17,80 +17,24 @@ from django.utils.timesince import timesince
 
 from submissions.models import HeldSubmission
 from submissions.review.accuracy import accuracies, bars
-from submissions.review.decide import DECISIONS, decide
+from submissions.review.decide import decide
+from submissions.review.filters import EngineFilter, OwnerFilter, RuleFilter, VerdictFilter
 from submissions.review.page import review_context
-from submissions.review.queue import (
-    FILTERS,
-    ORDER,
-    condition,
-    count_left,
-    following,
-    in_review,
-    open_engines,
-    open_rules,
-    query_of,
-)
+from submissions.review.queue import FILTERS, ORDER, count_left, following, in_review, query_of
 from submissions.review.undo import undo
+from submissions.review.waive import CHOICES, WAIVE, waive_posted
 from submissions.states import STATES, State
-from submissions.verification.verdict import Verdict
+from submissions.waivers.store import InvalidWaiver
 from vskill.entry_admin import BoundedPaginator
 from vskill.errors import VskillError
 from vskill.hidden_characters import reveal_hidden
-from vskill.read_only_admin import ChoiceFilter, ReadOnlyAdmin
+from vskill.read_only_admin import ReadOnlyAdmin
 from vskill.worker_context import require_worker_env
 
-_MOST_CHOICES: Final = 50
 _LIST: Final = "admin:submissions_heldsubmission_changelist"
 _PAGE: Final = "admin:submissions_heldsubmission_change"
 _LAST: Final = "vskill_last_decision"
 _LONGEST_REASON: Final = 1000
-
-
-class QueueFilter(ChoiceFilter):
-    """A filter of the review queue, which its pages keep."""
-
-    def condition(self, choice: str) -> Q | None:
-        """Return the condition of the filter that the class is named for."""
-        return condition(require_worker_env(), str(self.parameter_name), choice)
-
-
-class VerdictFilter(QueueFilter):
-    """What the engines came to."""
-
-    title = parameter_name = "verdict"
-    choices_offered = tuple((str(one), str(one)) for one in (Verdict.HELD_HIGH, Verdict.HELD, Verdict.INCONCLUSIVE))
-
-
-class RuleFilter(QueueFilter):
-    """A rule that holds it."""
-
-    title = parameter_name = "rule"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        """Return the rules that hold something now."""
-        return [(one, one) for one in open_rules(require_worker_env(), _MOST_CHOICES)]
-
-
-class EngineFilter(QueueFilter):
-    """An engine that holds it."""
-
-    title = parameter_name = "engine"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        """Return the engines that hold something now."""
-        return [(one, one) for one in open_engines(require_worker_env(), _MOST_CHOICES)]
-
-
-class OwnerFilter(QueueFilter):
-    """The owner of its repository: the review page of a submission leads here."""
-
-    title = parameter_name = "owner"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        """Return the owner that is chosen, if any, beside those of the strongest that are held."""
-        first = in_review(require_worker_env()).order_by(*ORDER).values_list("repo_url", flat=True)[:200]
-        owners = {address.partition("://")[2].rpartition("/")[0] for address in first}
-        return [(one, one) for one in sorted({*owners, request.GET.get("owner", "")} - {""})][:_MOST_CHOICES]
 
 
 @admin.register(HeldSubmission)
@@ -168,7 +112,7 @@ class ReviewAdmin(ReadOnlyAdmin):
         return self._page(request, entry, chosen)
 
     def _page(
-        self, request: HttpRequest, entry: HeldSubmission, chosen: dict[str, str], *, missing: bool = False
+        self, request: HttpRequest, entry: HeldSubmission, chosen: dict[str, str], *, problem: str = ""
     ) -> HttpResponse:
         user: Any = request.user
         context = {
@@ -180,32 +124,44 @@ class ReviewAdmin(ReadOnlyAdmin):
             "name": _name(entry),
             "may_decide": self.may_decide(request),
             "may_block": user.has_perm("marketplace.add_blockentry"),
-            "missing_reason": missing,
+            "may_remember": user.has_perm("marketplace.add_knownbad"),
+            "may_waive": self.may_decide(request) and user.has_perm(WAIVE.permission),
+            "actor": _actor(request),
+            "problem": problem,
+            "posted": request.POST,
+            "ticked": request.POST.getlist("waive"),
         }
         return TemplateResponse(request, "admin/submissions/review.html", context)
 
     def _decide(self, request: HttpRequest, entry: HeldSubmission, chosen: dict[str, str]) -> HttpResponse:
         user: Any = request.user
-        decision = DECISIONS.get(request.POST.get("decision", ""))
+        decision = CHOICES.get(request.POST.get("decision", ""))
         if decision is None:
             raise Http404
         if not self.may_decide(request) or (decision.permission and not user.has_perm(decision.permission)):
             raise PermissionDenied
         reason = reveal_hidden(request.POST.get("reason", "").replace("\0", "").strip())[:_LONGEST_REASON]
         if not reason:
-            return self._page(request, entry, chosen, missing=True)
+            problem = "Give a reason: it is kept in the history, and the submitter sees it."
+            return self._page(request, entry, chosen, problem=problem)
         seen = request.POST.get("seen", "")
         version = int(seen) if seen.isdecimal() and len(seen) < 19 else 0
+        env, actor = require_worker_env(), _actor(request)
         try:
-            decide(
-                require_worker_env(), entry.submission_id, decision, actor=_actor(request), reason=reason, seen=version
-            )
+            if decision is WAIVE:
+                waive_posted(env, entry.submission_id, request.POST, actor=actor, reason=reason, seen=version)
+            else:
+                decide(env, entry.submission_id, decision, actor=actor, reason=reason, seen=version)
+        except InvalidWaiver as error:
+            return self._page(request, entry, chosen, problem=str(error))
         except (VskillError, DatabaseError) as error:
             self.message_user(request, f"{_name(entry)}: {error}", messages.ERROR)
         else:
             self.message_user(request, f"{_name(entry)}: {decision.done}.", messages.SUCCESS)
-            request.session[_LAST] = {"pk": entry.pk, "name": _name(entry), "done": decision.done}
-        return self._next(require_worker_env(), entry, chosen)
+            # A waiver is ended where waivers are, and not undone.
+            if decision is not WAIVE:
+                request.session[_LAST] = {"pk": entry.pk, "name": _name(entry), "done": decision.done}
+        return self._next(env, entry, chosen)
 
     def _next(self, env: Any, entry: HeldSubmission, chosen: dict[str, str]) -> HttpResponse:
         after = following(env, entry, chosen)

@@ -7,7 +7,7 @@ from typing import Final
 
 from django.db import transaction
 
-from submissions.operations import OPERATIONS, TRIGGER, approve, block, reject
+from submissions.operations import OPERATIONS, TRIGGER, approve, block, refuse_as_known_bad, reject
 from submissions.review_rank import has_open_appeal
 from submissions.states import State
 from submissions.store.decided import answered, read_seen
@@ -32,9 +32,10 @@ DECISIONS: Final = {
         Choice("approve", "approved"),
         Choice("reject", "refused"),
         Choice("block", "refused and blocked", OPERATIONS["block"].permission),
+        Choice("known-bad", "refused and remembered as known bad", OPERATIONS["known-bad"].permission),
     )
 }
-_RUNS: Final = {"approve": approve, "reject": reject, "block": block}
+_RUNS: Final = {"approve": approve, "reject": reject, "block": block, "known-bad": refuse_as_known_bad}
 
 
 def decide(env: WorkerEnv, submission_id: str, choice: Choice, *, actor: str, reason: str, seen: int) -> Submission:
@@ -48,12 +49,16 @@ def decide(env: WorkerEnv, submission_id: str, choice: Choice, *, actor: str, re
         if submission.state is State.REJECTED and has_open_appeal(submission.value):
             if choice.name == "reject":
                 return _uphold(env, submission, actor, reason)
-            # The refusal is taken back first, so that the decision is the one about a held submission.
-            held = transition(
-                env, submission, State.ON_HOLD, reason="appealed", actor=actor, trigger=TRIGGER, by_operator=True
-            )
-            seen = held.version
+            seen = hold_again(env, submission, actor).version
         return _RUNS[choice.name](env, submission_id, actor=actor, reason=reason, seen=seen)
+
+
+def hold_again(env: WorkerEnv, submission: Submission, actor: str) -> Submission:
+    """Take back the refusal of a submission that is appealed, so that the decision is the one about a held one.
+
+    Within the caller's transaction; ``actor`` goes into its history.
+    """
+    return transition(env, submission, State.ON_HOLD, reason="appealed", actor=actor, trigger=TRIGGER, by_operator=True)
 
 
 def _uphold(env: WorkerEnv, submission: Submission, actor: str, reason: str) -> Submission:

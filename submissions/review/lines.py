@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
+from submissions.verification.fingerprints import LINES_AROUND
 from vskill.hidden_characters import visible
 
-LINES_AROUND: Final = 7
 _LONGEST_LINE: Final = 300
 
 

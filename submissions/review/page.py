@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from typing import Any, Final
 
 from marketplace.pages.source_links import source_href
@@ -13,6 +14,7 @@ from submissions.review.changes import changes_since_published
 from submissions.review.lines import lines_around
 from submissions.review.queue import count_left, following, previous, query_of
 from submissions.review.related import owner_history, similar
+from submissions.review.waive import waivable
 from submissions.states import STATES
 from submissions.store.evidence import all_evidence_sync, findings_of
 from submissions.store.held_files import HeldFile, read_held
@@ -20,9 +22,12 @@ from submissions.store.queries import history, read_submission
 from submissions.store.records import Submission
 from submissions.store.signs import stored_holding
 from submissions.verification.findings import Finding, FindingKind
+from submissions.waivers.store import LONGEST, USUAL, waivers_of
 from vskill.environments import WorkerEnv
+from vskill.kv.clock import database_now
 
 MOST_FINDINGS: Final = 100
+_MOST_WAIVERS: Final = 50
 
 
 def review_context(env: WorkerEnv, entry: HeldSubmission, chosen: Mapping[str, str]) -> dict[str, Any]:
@@ -33,6 +38,7 @@ def review_context(env: WorkerEnv, entry: HeldSubmission, chosen: Mapping[str, s
     files = read_held(env, submission.id, submission.text("contentHash"))
     decision = submission.value.get("decision")
     appeal = submission.value.get("appeal")
+    today = database_now(env.database)
     after, before = following(env, entry, chosen), previous(env, entry, chosen)
     return {
         "entry": entry,
@@ -50,6 +56,10 @@ def review_context(env: WorkerEnv, entry: HeldSubmission, chosen: Mapping[str, s
         "owner": owner_history(env, submission),
         "similar": similar(env, submission),
         "steps": timeline(history(env, submission.id)),
+        "waivers": waivers_of(env, submission.text("identity"), _MOST_WAIVERS),
+        "waive_from": f"{today + timedelta(days=1):%Y-%m-%d}",
+        "waive_until": f"{today + USUAL:%Y-%m-%d}",
+        "waive_at_most": f"{today + LONGEST:%Y-%m-%d}",
         "appeal": appeal if isinstance(appeal, dict) else None,
         "left": count_left(env, chosen),
         "next_pk": after.pk if after is not None else None,
@@ -70,6 +80,9 @@ def _groups(
     texts = {one.path: one.text for one in files or ()}
     rates = {(one.engine, one.rule_id): one for one in accuracies(env, sorted({one.rule_id for one in found}))}
     holding = set(stored_holding(env, submission.id))
+    choices: dict[Finding, dict[str, str]] = {}
+    for choice in waivable(found, files):
+        choices.setdefault(choice.finding, {})[choice.scope] = choice.fingerprint
     by_file: dict[str, list[Finding]] = {}
     for one in found:
         by_file.setdefault(one.file, []).append(one)
@@ -77,7 +90,10 @@ def _groups(
         {
             "file": name,
             "source": _file_source(submission, name) if name else "",
-            "findings": [_shown(one, texts.get(name), rates, holds=one in holding) for one in findings],
+            "findings": [
+                {**_shown(one, texts.get(name), rates, holds=one in holding), "waivable": choices.get(one)}
+                for one in findings
+            ],
         }
         for name, findings in by_file.items()
     ]

@@ -58,6 +58,16 @@ def decide_signs(env: WorkerEnv, submission_id: str, outcome: SignOutcome) -> No
     rows.update(outcome=outcome)
 
 
+def overturn_rules(env: WorkerEnv, submission_id: str, rules: Iterable[tuple[str, str]]) -> None:
+    """Note that a reviewer accepts what some rules of some engines held a submission for, and leave the others open.
+
+    It is done within the caller's transaction; each of ``rules`` is an engine and a rule.
+    """
+    rows = RuleSign.objects.using(env.database).filter(namespace=env.name, submission_id=submission_id)
+    for engine, rule in sorted(set(rules)):
+        rows.filter(engine=engine[:64], rule_id=rule[:200]).update(outcome=SignOutcome.OVERTURNED)
+
+
 def stored_holding(env: WorkerEnv, submission_id: str) -> tuple[Finding, ...]:
     """Return the stored findings that hold a submission, the most severe first."""
     evidence = all_evidence_sync(env, submission_id)

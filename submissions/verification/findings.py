@@ -52,6 +52,7 @@ class Finding:
 
     Every text is made safe to show when the finding is built (see ``visible``). It is still plain text, so a page must
     escape it for HTML. ``line`` counts from 1, None means the whole file; an empty ``file`` means the whole package.
+    ``waived`` says why a reviewer accepts it and until when; empty where none does. What is waived holds nothing.
     """
 
     rule_id: str
@@ -64,11 +65,12 @@ class Finding:
     advice: str = ""
     engine: str = "structure"
     kind: FindingKind = FindingKind.RISK
+    waived: str = ""
 
     def __post_init__(self) -> None:
         """Make every text safe to show, so that no caller can forget to."""
         object.__setattr__(self, "excerpt", visible(self.excerpt, MAX_EXCERPT))
-        for name in ("file", "title", "why", "advice"):
+        for name in ("file", "title", "why", "advice", "waived"):
             object.__setattr__(self, name, visible(getattr(self, name)))
 
     def as_json(self) -> dict[str, Any]:
@@ -84,6 +86,7 @@ class Finding:
             "why": self.why,
             "advice": self.advice,
             "engine": self.engine,
+            **({"waived": self.waived} if self.waived else {}),
         }
 
     @classmethod
@@ -94,6 +97,7 @@ class Finding:
             rule_id=str(value["ruleId"]),
             severity=Severity(value["severity"]),
             kind=FindingKind(value["kind"]),
+            waived=str(value.get("waived", "")),
             title=str(value["title"]),
             file=str(value["file"]),
             line=None if line is None else int(line),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -16,7 +16,8 @@ from submissions.verification.engines.base import EngineResult, EngineStatus
 from submissions.verification.findings import Finding, FindingKind, Severity, strongest_first
 
 # Part of the key of a decision. Raise it with every change of the rules below.
-_RULES = "5"
+_RULES = "6"
+WAIVED: Final = "What would hold it was accepted by a reviewer; read the findings and the reasons."
 NO_ENGINE: Final = "Not scanned: this registry runs no engine. Only its format was checked."
 
 
@@ -89,7 +90,8 @@ def decide(
     ``policy`` says what they lead to. ``known_bad_hashes`` are content hashes that are refused: no static engine
     refuses by itself, it only holds the package for a person. ``content_hash`` is '' for a package with format
     problems. ``capabilities`` are those that the pre-scan found. ``inert`` are the files that hold data alone, which
-    no engine need have read.
+    no engine need have read. A finding that is waived holds nothing, and an engine that blocks does so no more once all
+    that it blocks for is waived; what is waived is a note of the decision.
     """
     results = sorted(results, key=lambda result: result.engine)
     findings = strongest_first([*structure_findings, *(f for result in results for f in result.findings)])
@@ -116,15 +118,16 @@ def _weigh(
     if stopping:
         return Verdict.FORMAT, "Not checked: the format needs a change first.", [_sentence(f) for f in stopping]
     unfinished = _unfinished(results, policy, inert)
-    holding = [reason for result in results if result.blocked for reason in _block_reasons(result)]
-    from_pre_scan = [
+    blocking = [result for result in results if _blocks(result, policy)]
+    holding = [reason for result in blocking for reason in _block_reasons(result)]
+    from_pre_scan = _unwaived(
         finding
         for finding in strongest_first(structure_findings)
         if finding.severity.rank >= policy.hold_structure_from.rank
-    ]
+    )
     # An engine that blocks has given its reasons, which its strongest findings would repeat.
     from_engines = strongest_first(
-        f for result in results if not result.blocked for f in _holding_findings(result, policy)
+        f for result in results if result not in blocking for f in _unwaived(_severe_findings(result, policy))
     )
     holding += [_sentence(finding) for finding in (*from_engines, *from_pre_scan)]
     if holding:
@@ -174,35 +177,43 @@ def holding_findings(
     """
     found = [one for one in structure_findings if one.severity.rank >= policy.hold_structure_from.rank]
     for result in results:
-        severe = _holding_findings(result, policy)
-        if result.blocked and not severe:
-            severe = [one for one in result.findings if one.kind in (FindingKind.RISK, FindingKind.MALICIOUS)]
-        found += severe
-    return strongest_first(found)
+        found += _causes(result, policy)
+    return strongest_first(_unwaived(found))
+
+
+def _unwaived(findings: Iterable[Finding]) -> list[Finding]:
+    return [one for one in findings if not one.waived]
+
+
+def _causes(result: EngineResult, policy: VerdictPolicy) -> list[Finding]:
+    """Return the findings for which an engine holds a package, waived or not."""
+    severe = _severe_findings(result, policy)
+    return severe or (_accusing(result) if result.blocked else [])
+
+
+def _blocks(result: EngineResult, policy: VerdictPolicy) -> bool:
+    causes = _causes(result, policy)
+    return result.blocked and (not causes or bool(_unwaived(causes)))
+
+
+def _accusing(result: EngineResult) -> list[Finding]:
+    return [one for one in result.findings if one.kind in (FindingKind.RISK, FindingKind.MALICIOUS)]
 
 
 def _block_reasons(result: EngineResult) -> list[str]:
     return [f"{result.engine}: {reason}" for reason in result.reasons] or [f"{result.engine} would block it."]
 
 
-def _holding_findings(result: EngineResult, policy: VerdictPolicy) -> list[Finding]:
-    return [
-        finding
-        for finding in result.findings
-        if finding.kind in (FindingKind.RISK, FindingKind.MALICIOUS) and finding.severity.rank >= policy.hold_from.rank
-    ]
+def _severe_findings(result: EngineResult, policy: VerdictPolicy) -> list[Finding]:
+    return [finding for finding in _accusing(result) if finding.severity.rank >= policy.hold_from.rank]
 
 
 def _holds_high(results: Sequence[EngineResult], pre_scan_holds: bool, policy: VerdictPolicy) -> bool:
     """Tell whether a hold is a high one: independent signs agree, or one finding is critical."""
-    accusing = [result for result in results if result.blocked or _holding_findings(result, policy)]
-    malicious = {
-        (finding.engine, finding.rule_id)
-        for result in accusing
-        for finding in result.findings
-        if finding.kind is FindingKind.MALICIOUS
-    }
-    critical = any(finding.severity is Severity.CRITICAL for result in accusing for finding in result.findings)
+    accusing = [result for result in results if _blocks(result, policy) or _unwaived(_severe_findings(result, policy))]
+    signs = [finding for result in accusing for finding in _unwaived(result.findings)]
+    malicious = {(finding.engine, finding.rule_id) for finding in signs if finding.kind is FindingKind.MALICIOUS}
+    critical = any(finding.severity is Severity.CRITICAL for finding in signs)
     return len(malicious) >= policy.strong_findings or critical or len(accusing) + pre_scan_holds >= 2
 
 
@@ -224,6 +235,8 @@ def _publishable(
         return Verdict.CLEAR, "No known pattern found.", []
     reasons = [_sentence(finding) for finding in strongest_first(findings)]
     reasons += [f"It can: {name.replace('_', ' ')}." for name in capabilities]
+    if any(finding.waived for finding in findings):
+        return Verdict.NOTES, WAIVED, reasons
     if any(finding.kind is not FindingKind.LINT for finding in findings):
         return Verdict.NOTES, "No known pattern that would hold it; there are notes to read.", reasons
     return Verdict.NOTES, "No known malicious pattern found; there are notes to read.", reasons
@@ -231,4 +244,4 @@ def _publishable(
 
 def _sentence(finding: Finding) -> str:
     where = f" ({finding.file}{f':{finding.line}' if finding.line else ''})" if finding.file else ""
-    return f"{finding.title}{where}."
+    return f"{finding.title}{where}.{f' {finding.waived}' if finding.waived else ''}"

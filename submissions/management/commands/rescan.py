@@ -26,9 +26,10 @@ class Command(EnvironmentCommand):
     all_by_default: ClassVar[bool] = True
     help = (
         "Scan again what was published before the present engines and rules: the most downloaded and the newest first, "
-        "policy.rescans_per_hour of them within an hour, behind whatever else waits. Each run sends a few; running it "
-        "twice, or killing it half-way, changes nothing. Exit codes: 0 done or nothing to do, 4 another run holds the "
-        "lock (nothing was done)."
+        "policy.rescans_per_hour of them within an hour, behind whatever else waits. Waivers whose time is over end "
+        "here, and what was published by them is scanned again. Each run sends a few; running it twice, or killing it "
+        "half-way, changes nothing. Exit codes: 0 done or nothing to do, 4 another run holds the lock (nothing was "
+        "done)."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -81,6 +82,9 @@ class Command(EnvironmentCommand):
             self.stdout.write(json.dumps({**done.as_json(), "dryRun": options["dry_run"]}))
         elif options["verbosity"]:
             would = "would be sent" if options["dry_run"] else "sent"
+            if done.lapsed:
+                ended = "would end" if options["dry_run"] else "ended"
+                self.stdout.write(f"{done.environment}: {done.lapsed} waivers {ended}, because their time is over")
             self.stdout.write(
                 f"{done.environment}: {len(done.sent)} {would}, {done.waiting} wait; {done.scanned} of {done.total} "
                 f"versions are scanned by the present engines and rules"

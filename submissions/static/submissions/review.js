@@ -17,8 +17,14 @@
     reason.focus();
   }
 
+  // A finding that is ticked is waived by a button that would be hidden otherwise.
+  const waiving = document.getElementById("review-waive");
+  document.addEventListener("change", function (event) {
+    if (waiving && event.target.name === "waive" && event.target.checked) waiving.open = true;
+  });
+
   document.addEventListener("keydown", function (event) {
-    const typing = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName);
+    const typing = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName) && event.target.type !== "checkbox";
     if (typing) {
       if (event.target !== reason) return;
       if (event.key === "Escape") reason.blur();

@@ -105,6 +105,7 @@ def test_notes_without_a_finding_are_said_to_be_about_what_it_asks_for() -> None
     assert "asks for" in version_words("notes", found_anything=False).sentence
     assert version_words("notes", found_anything=True) is VERDICTS["notes"]
     assert version_words("clear", found_anything=False) is VERDICTS["clear"]
+    assert "a reviewer" in version_words("notes", found_anything=True, any_waived=True).sentence
 
 
 @pytest.mark.parametrize("verdict", ["held", "held_high", "inconclusive"])
