@@ -109,9 +109,7 @@ def head(found: Found) -> dict[str, Any]:
             "warning": _warning(found),
             "flag_reason": version.flag_reason,
         },
-        "verdict": version_words(
-            verdict_of(version), found_anything=bool(newest.findings), summary=version.verdict_summary
-        ),
+        "verdict": version_words(verdict_of(version), newest.findings, summary=version.verdict_summary),
         "scanned_again": _scanned_again(newest, verdict_of(version)),
         "scan_href": skill_href(skill.slug, "scan") + found.exact,
         # Answered by the app above this one.

@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 from marketplace.judgement import NO_ENGINE, UNSCANNED
 
@@ -180,19 +181,20 @@ def published_words(verdict: str | None) -> Words:
     return APPROVED.get((verdict or "").lower()) or verdict_words(verdict)
 
 
-def version_words(verdict: str | None, *, found_anything: bool, any_waived: bool = False, summary: str = "") -> Words:
+def version_words(verdict: str | None, findings: Sequence[Mapping[str, Any]], *, summary: str = "") -> Words:
     """Return the words for a published version's verdict on a page that also shows its findings.
 
-    ``found_anything`` says whether there are findings, ``any_waived`` whether a reviewer accepts one. ``summary`` is
-    the sentence that was stored with the verdict; for an approved version it replaces ours, because it has the
-    operator's reason.
+    ``findings`` are its stored findings. ``summary`` is the sentence that was stored with the verdict; for an approved
+    version it replaces ours, because it has the operator's reason.
     """
     words = published_words(verdict)
     if words in APPROVED.values() and summary:
         return replace(words, sentence=f"{summary.rstrip('.')}. Read the findings before you install it.")
-    if words is VERDICTS["notes"] and any_waived:
+    if words is not VERDICTS["notes"]:
+        return words
+    if any(one.get("waived") for one in findings):
         return NOTES_WITH_WAIVERS
-    return NOTES_WITHOUT_FINDINGS if words is VERDICTS["notes"] and not found_anything else words
+    return words if findings else NOTES_WITHOUT_FINDINGS
 
 
 def severity_words(severity: str) -> Words:

@@ -60,9 +60,10 @@ def until_end_of(day: str) -> datetime:
 def waive_posted(
     env: WorkerEnv, submission_id: str, posted: QueryDict, *, actor: str, reason: str, seen: int
 ) -> Submission:
-    """Do what the form of the review page asks for in its fields ``waive``, ``until`` and ``owner``; see ``waive``.
+    """Waive what the form of the review page has ``posted`` about ``submission_id``; see ``waive``.
 
-    Where no owner is named it is ``actor``.
+    Its fields are ``waive``, ``until`` and ``owner``, which is ``actor`` where it is empty. ``reason`` and ``seen`` are
+    passed on.
     """
     owner = reveal_hidden(posted.get("owner", "").replace("\0", "").strip())[:_LONGEST_OWNER] or actor
     until = until_end_of(posted.get("until", "").strip())

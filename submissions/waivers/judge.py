@@ -43,7 +43,8 @@ async def judge(
 ) -> Judged:
     """Decide about ``package`` of the skill ``identity``, as ``decide_package`` does, under its waivers.
 
-    The waivers are asked for only where findings would hold it.
+    ``results``, ``engines`` and ``known_bad`` are those of ``decide_package``. The waivers are asked for only where
+    findings would hold it.
     """
     names = tuple(engines)
     bare = replace(package, findings=waived(package.findings, {}, {}))

@@ -102,10 +102,10 @@ def test_places_of_one_rule_are_shown_together_in_their_order() -> None:
 
 
 def test_notes_without_a_finding_are_said_to_be_about_what_it_asks_for() -> None:
-    assert "asks for" in version_words("notes", found_anything=False).sentence
-    assert version_words("notes", found_anything=True) is VERDICTS["notes"]
-    assert version_words("clear", found_anything=False) is VERDICTS["clear"]
-    assert "a reviewer" in version_words("notes", found_anything=True, any_waived=True).sentence
+    assert "asks for" in version_words("notes", []).sentence
+    assert version_words("notes", [{"title": "Does it"}]) is VERDICTS["notes"]
+    assert version_words("clear", []) is VERDICTS["clear"]
+    assert "a reviewer" in version_words("notes", [{"title": "Does it"}, {"waived": "Accepted"}]).sentence
 
 
 @pytest.mark.parametrize("verdict", ["held", "held_high", "inconclusive"])
@@ -113,5 +113,5 @@ def test_what_the_checks_held_is_shown_as_approved_where_it_is_published(verdict
     assert "Approved" in show("{% verdict_badge verdict published=True %}", verdict=verdict)
     assert "Approved" not in show("{% verdict_badge verdict %}", verdict=verdict)
     assert "not published" not in published_words(verdict).sentence
-    words = version_words(verdict, found_anything=True, summary="Held by the checks, then approved: looked at.")
+    words = version_words(verdict, [{"title": "Does it"}], summary="Held by the checks, then approved: looked at.")
     assert words.sentence == ("Held by the checks, then approved: looked at. Read the findings before you install it.")
