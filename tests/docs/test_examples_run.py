@@ -29,6 +29,7 @@ NOT_RUN: Final = {
     "createsuperuser": "asks questions",
     "semgrep_scanner": "runs until it is stopped; tests/submissions/external_scans starts it",
     "--skill": "names a skill that has to be published",
+    "--skills": "writes many; tests/end_to_end/test_many_skills writes fewer",
     "evaluate": "measures a corpus, which tests/submissions/commands builds",
     "PATH": "stands for a folder",
     "FILE": "stands for a file",
