@@ -75,7 +75,7 @@ NOTES_WITHOUT_FINDINGS: Final = Words(
 )
 # The verdict "notes" where a reviewer accepts what would hold it.
 NOTES_WITH_WAIVERS: Final = Words(
-    "Checked, with findings that a reviewer accepts",
+    "Findings accepted by a reviewer",
     "The checks would hold it; a reviewer of this registry accepts what they found, for a time. Read the findings and"
     " the reasons before you install it.",
     "flag",

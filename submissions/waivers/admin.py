@@ -69,8 +69,7 @@ class OpenFilter(ChoiceFilter):
 class WaiverAdmin(OperationsAdmin):
     """The waivers of an environment."""
 
-    list_display = ("created_at", "title", "skill_name", "shown_place", "owner", "expires_at", "shown_state")
-    list_display_links = ("title",)
+    list_display = ("title", "skill_name", "shown_state", "shown_until", "owner", "shown_place")
     list_filter = (OpenFilter,)
     search_fields = ("skill_name",)
     search_help_text = "The exact name of a skill"
@@ -78,8 +77,8 @@ class WaiverAdmin(OperationsAdmin):
     paginator = BoundedPaginator
     actions = ("end",)
     fields = (
-        *("created_at", "skill_name", "title", "rule_id", "engine", "shown_place", "shown_scope", "reason", "owner"),
-        *("created_by", "expires_at", "shown_state", "ended_reason", "shown_submission", "fingerprint"),
+        *("skill_name", "title", "rule_id", "engine", "shown_place", "shown_scope", "reason", "owner"),
+        *("created_by", "created_at", "shown_until", "shown_state", "ended_reason", "shown_submission", "fingerprint"),
     )
     readonly_fields = fields
     operations = OPERATIONS
@@ -107,6 +106,11 @@ class WaiverAdmin(OperationsAdmin):
     def shown_place(self, row: Waiver) -> str:
         """Return the file and the line of the finding when it was waived."""
         return f"{row.file}:{row.line}" if row.line else row.file
+
+    @admin.display(description="until")
+    def shown_until(self, row: Waiver) -> str:
+        """Return the last day on which it counts."""
+        return f"{row.expires_at:%Y-%m-%d}"
 
     @admin.display(description="counts while")
     def shown_scope(self, row: Waiver) -> str:

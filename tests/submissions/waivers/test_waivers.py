@@ -102,6 +102,7 @@ def test_what_a_reviewer_waives_is_published_with_its_findings_and_the_reason(
     page = reviewer.get(f"/skills/{version.skill.slug}/scan").content.decode()
     assert "Accepted by a reviewer until" in page
     skill = reviewer.get(f"/skills/{version.skill.slug}").content.decode()
+    assert "Findings accepted by a reviewer" in skill
     assert "a reviewer of this registry accepts what they found" in skill
     assert "ana" not in re.findall(r"Accepted by a reviewer[^<]*", page)[0]
     assert {one.owner for one in Waiver.objects.all()} == {"ana"}
