@@ -10,15 +10,16 @@ from typing import Final
 
 from marketplace.errors import PublicationBlocked, PublicationMismatch, SkillNotFound, SlugTaken
 from marketplace.models import ALIAS_PREFIX, SKILL_PREFIX, SkillEntry, SkillVersion
+from marketplace.skills.count_reads import figures
 from marketplace.skills.enumeration import (
     EnumeratedSkills,
     SkillStream,
     enumerate_published_skills,
     stream_published_skills,
 )
+from marketplace.skills.filtered import FacetValue, HowMany, SkillFilters
 from marketplace.skills.listing import (
     SORTS,
-    SkillFilters,
     SkillPage,
     facet_counts,
     get_published_skills_list,
@@ -47,6 +48,8 @@ __all__ = [
     "ALIAS_PREFIX",
     "SORTS",
     "EnumeratedSkills",
+    "FacetValue",
+    "HowMany",
     "Publication",
     "PublicationBlocked",
     "PublicationMismatch",
@@ -61,6 +64,7 @@ __all__ = [
     "enumerate_published_skills",
     "facet_counts",
     "fetchable_versions",
+    "figures",
     "find_skill",
     "find_skill_sync",
     "find_version_sync",

@@ -1,4 +1,4 @@
-"""Tables that are derived from skills (search tokens, facets), and the counts of their downloads."""
+"""Tables that are derived from skills: search tokens, facets, counts of lists, and of downloads."""
 
 from __future__ import annotations
 
@@ -65,3 +65,51 @@ class DownloadDay(models.Model):
 
     def __str__(self) -> str:
         return f"{self.version} on {self.day}: {self.count}"
+
+
+class SkillCount(models.Model):
+    """How many skills of a list have a value of a facet, without what ``SkillCountChange`` holds of it.
+
+    ``within`` names the list: empty is the one of all skills, ``verdict:clear`` the one of those with this verdict, and
+    ``publisher:acme&verdict:clear`` of those that are of this publisher besides.
+    ``kind`` is a facet, or ``total``, ``versions`` or ``publishers`` with an empty ``value``.
+    """
+
+    namespace = models.CharField(max_length=64)
+    within = KeyField(max_length=300, blank=True)
+    kind = KeyField(max_length=16)
+    value = KeyField(max_length=200, blank=True)
+    count = models.BigIntegerField()
+
+    class Meta:
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.UniqueConstraint(fields=["namespace", "within", "kind", "value"], name="skill_count_once"),
+        ]
+        indexes: ClassVar[list[models.Index]] = [
+            models.Index(fields=["namespace", "within", "kind", "-count", "value"], name="skill_count_highest"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.count} {self.kind} {self.value} of {self.within or 'all'}"
+
+
+class SkillCountChange(models.Model):
+    """A change of one count, written in the transaction that changes the skill; see ``SkillCount``.
+
+    Rows are only inserted, so that two publications never wait for each other because of a count, and are added up into
+    the counts now and then.
+    """
+
+    namespace = models.CharField(max_length=64)
+    within = KeyField(max_length=300, blank=True)
+    kind = KeyField(max_length=16)
+    value = KeyField(max_length=200, blank=True)
+    change = models.IntegerField()
+
+    class Meta:
+        indexes: ClassVar[list[models.Index]] = [
+            models.Index(fields=["namespace", "within", "kind", "value"], name="skill_count_change"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.change:+} {self.kind} {self.value} of {self.within or 'all'}"

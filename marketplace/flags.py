@@ -14,7 +14,7 @@ from typing import Any, Final
 from marketplace.errors import SkillNotFound
 from marketplace.models import SkillEntry, SkillFlag, SkillVersion
 from marketplace.records import SkillRecord
-from marketplace.skills.latest import with_latest
+from marketplace.skills.latest import kept_versions, with_latest
 from marketplace.skills.moderation import ReasonMissing
 from marketplace.skills.store import Event, in_transaction, locked_skill, note, update_skill
 from marketplace.skills.visibility import light_versions
@@ -123,12 +123,15 @@ def _locked(env: WorkerEnv, slug: str, version: str) -> tuple[SkillEntry, SkillV
 def _write(env: WorkerEnv, row: SkillEntry, found: SkillVersion, changes: dict[str, Any], event: Event) -> SkillRecord:
     """Write what the flags of a version come to into the version and its skill, with one event."""
     versions = SkillVersion.objects.using(env.database).filter(skill=row)
+    before = kept_versions(light_versions(versions))
     changes = {"flag_reason": _joined(flags_of(env, found)), **changes}
     versions.filter(pk=found.pk).update(**changes)
-    record = with_latest(row.record, light_versions(versions))
+    known = list(light_versions(versions))
+    record = with_latest(row.record, known)
+    if "quarantined_at" not in changes:
+        return note(env, row, record, event)
     # A quarantine changes what is offered, and so lists and search.
-    write = update_skill if "quarantined_at" in changes else note
-    return write(env, row, record, event)
+    return update_skill(env, row, record, event, kept=(before, kept_versions(known)))
 
 
 def _joined(flags: Iterable[SkillFlag]) -> str:

@@ -1,7 +1,7 @@
-"""The tables of the marketplace: skills, versions, archives and history.
+"""The tables of the marketplace: skills, versions and history.
 
-Tables that are derived from them are in ``derived_models``, those of what became known later in ``flag_models`` and
-``known_bad_models``.
+Archives are in ``archive_models``, tables that are derived from skills in ``derived_models``, those of what became
+known later in ``flag_models`` and ``known_bad_models``.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from marketplace.archive_models import ArchiveBlob
 from marketplace.derived_models import DownloadDay, SearchToken, SkillFacet
 from marketplace.fields import JSONTextField
 from marketplace.flag_models import LaterScan, SkillFlag
@@ -120,6 +121,8 @@ class SkillEntry(AbstractKVEntry):
             ),
             models.Index(fields=["namespace", "verdict", "-published_at", "-id"], name="skill_verdict"),
             models.Index(fields=["namespace", "license"], name="skill_license"),
+            # SQLite uses the partial index of the constraint for no query that has the identity as a parameter.
+            models.Index(fields=["namespace", "identity"], name="skill_identity"),
         ]
 
     @property
@@ -251,6 +254,7 @@ class SkillVersion(models.Model):
             models.Index(fields=["namespace", "content_hash"], name="version_content"),
             models.Index(fields=["namespace", "normal_digest"], name="version_normal_digest"),
             models.Index(fields=["namespace", "scan_key"], name="version_scan_key"),
+            models.Index(fields=["namespace", "-id"], name="version_newest"),
         ]
 
     def __str__(self) -> str:
@@ -264,17 +268,6 @@ class SkillVersion(models.Model):
     def file(self, path: str) -> dict[str, Any] | None:
         """Return the manifest's entry for a file, or ``None``."""
         return next((file for file in self.manifest if file["path"] == path), None)
-
-
-class ArchiveBlob(models.Model):
-    """The bytes of an archive by their SHA-256; never changed, and shared by versions with equal archives."""
-
-    sha256 = models.CharField(max_length=64, primary_key=True)
-    content = models.BinaryField()
-    size = models.BigIntegerField()
-
-    def __str__(self) -> str:
-        return self.sha256
 
 
 class HistoryEvent(models.Model):

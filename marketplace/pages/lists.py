@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
-from django.db.models import Max
 from django.utils import timezone
 
 from marketplace.addresses import publisher_href, skill_href
-from marketplace.catalog import SkillFilters, SkillPage, facet_counts, fetchable_versions, list_skills, listed_skills
+from marketplace.catalog import FacetValue, HowMany, SkillFilters, SkillPage, fetchable_versions, figures, list_skills
 from marketplace.errors import MalformedRecord
 from marketplace.judgement import Judgement, judge
 from marketplace.models import SkillEntry, SkillVersion
@@ -48,15 +48,12 @@ def card(row: SkillEntry) -> dict[str, Any]:
 
 
 def home_context(env: WorkerEnv) -> dict[str, Any]:
-    """Return the context of the home page: the figures of the registry, counted now, and its newest skills."""
-    skills = listed_skills(SkillEntry.objects.using(env.database).filter(namespace=env.name))
+    """Return the context of the home page: the figures of the registry and its newest skills."""
     versions = fetchable_versions(SkillVersion.objects.using(env.database).filter(namespace=env.name))
     return {
         "figures": {
-            "skills": skills.count(),
-            "versions": versions.count(),
-            "publishers": skills.exclude(publisher_handle="").values("publisher_handle").distinct().count(),
-            "last_published": versions.aggregate(last=Max("created_at"))["last"],
+            **vars(figures(env)),
+            "last_published": versions.order_by("-pk").values_list("created_at", flat=True).first(),
             "as_of": timezone.now(),
         },
         "newest": [card(row) for row in list_skills(env, limit=NEWEST).skills],
@@ -66,7 +63,8 @@ def home_context(env: WorkerEnv) -> dict[str, Any]:
 def list_context(env: WorkerEnv, query: ListQuery) -> dict[str, Any]:
     """Return the context of the list that ``query`` describes; raise ``InvalidListing`` for another list's cursor."""
     filters = SkillFilters(query=query.q, **query.filters)
-    page = list_skills(env, filters, sort=query.order, limit=PAGE_SIZE, cursor=query.cursor or None, count=True)
+    asked: dict[str, Any] = {"sort": query.order, "cursor": query.cursor or None, "facets": FACETS}
+    page = list_skills(env, filters, limit=PAGE_SIZE, count=True, **asked)
     return {
         "query": query.q,
         "query_shown": visible(query.q),
@@ -74,7 +72,7 @@ def list_context(env: WorkerEnv, query: ListQuery) -> dict[str, Any]:
         "kept": query.kept(),
         "total": page.total,
         "as_of": timezone.now(),
-        "facets": _facets(query, facet_counts(env, filters)),
+        "facets": _facets(query, page.facets),
         "filters": [
             {"label": f"{FACETS[name]}: {_words(name, value)[0]}", "href": query.href(**{name: ""})}
             for name, value in query.filters.items()
@@ -93,11 +91,11 @@ def publisher_context(env: WorkerEnv, handle: str, cursor: str) -> dict[str, Any
     """
     filters = SkillFilters(publisher=handle)
     page = list_skills(env, filters, sort="updated", limit=PAGE_SIZE, cursor=cursor or None, count=True)
-    if not page.total:
+    newest = list_skills(env, filters, sort="updated", limit=1).skills
+    if not newest:
         return None
-    versions = fetchable_versions(SkillVersion.objects.using(env.database).filter(namespace=env.name))
-    last = versions.filter(skill__publisher_handle=handle).aggregate(last=Max("created_at"))["last"]
-    return {"owner": handle, "total": page.total, "last_published": last, **_page_links(ListQuery(cursor=cursor), page)}
+    last = newest[0].changed_at
+    return {"owner": handle, "total": page.total, "last_updated": last, **_page_links(ListQuery(cursor=cursor), page)}
 
 
 def _page_links(query: ListQuery, page: SkillPage) -> dict[str, Any]:
@@ -108,19 +106,19 @@ def _page_links(query: ListQuery, page: SkillPage) -> dict[str, Any]:
     }
 
 
-def _facets(query: ListQuery, counts: dict[str, list[tuple[str, int]]]) -> list[dict[str, Any]]:
+def _facets(query: ListQuery, counts: Mapping[str, list[FacetValue]]) -> list[dict[str, Any]]:
     facets = []
     for name, label in FACETS.items():
         chosen = query.filters.get(name, "")
-        known: dict[str, int | None] = dict(counts[name])
+        known: dict[str, HowMany | None] = {one.value: HowMany(one.number, one.or_more) for one in counts[name]}
         if chosen:
             # The chosen value is always an option, even if rare or gone, because that is how it is deselected.
             known.setdefault(chosen, None)
         options = []
-        for value, count in known.items():
+        for value, found in known.items():
             words, icon = _words(name, value)
             href = query.href(**{name: "" if value == chosen else value})
-            options.append({"label": words, "icon": icon, "count": count, "href": href, "active": value == chosen})
+            options.append({"label": words, "icon": icon, "found": found, "href": href, "active": value == chosen})
         facets.append({"label": label, "options": options})
     return facets
 

@@ -46,6 +46,11 @@ def with_latest(record: SkillRecord, versions: Iterable[SkillVersion]) -> SkillR
     )
 
 
+def kept_versions(versions: Iterable[SkillVersion]) -> int:
+    """Return how many of ``versions`` are not in quarantine."""
+    return sum(version.quarantined_at is None for version in versions)
+
+
 def display_name(version: SkillVersion) -> str:
     """Return the title that a version's metadata declares, or else its name."""
     title = next(

@@ -4,28 +4,28 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import astuple, dataclass, replace
+from collections.abc import Collection, Mapping
+from dataclasses import astuple, dataclass, field
 from datetime import UTC, datetime
 from functools import reduce
 from operator import or_
 from typing import Any, Final
 
 from django.db import connections
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Q, QuerySet
 
-from marketplace.derived_models import SkillFacet
 from marketplace.errors import InvalidListing
 from marketplace.models import SkillEntry
-from marketplace.skills.search import matching, ranked
-from marketplace.skills.visibility import listed_skills
+from marketplace.skills.counts import COUNTED_FACETS
+from marketplace.skills.filtered import EVERY_SKILL, FacetValue, FilteredSkills, HowMany, SkillFilters
+from marketplace.skills.search import ranked
 from vskill.environments import WorkerEnv
-from vskill.kv.codec import check_key, is_storable, prefix_end
+from vskill.kv.codec import check_key
 from vskill.kv.cursors import decode_cursor, encode_cursor
 from vskill.kv.errors import InvalidKey
 from vskill.visitors.reads import list_reads
 
 MAX_PAGE: Final = 200
-FACET_VALUES: Final = 20
 # The column of each sort order, and whether it descends. The row's number breaks ties, so that every order is total.
 SORTS: Final[dict[str, tuple[str, bool]]] = {
     "newest": ("published_at", True),
@@ -37,25 +37,6 @@ SORTS: Final[dict[str, tuple[str, bool]]] = {
 }
 _TIMES: Final = ("published_at", "changed_at")
 _TOO_LARGE: Final = 2**63
-_COLUMN_FACETS: Final = {"verdict": "verdict", "publisher": "publisher_handle", "license": "license"}
-_ROW_FACETS: Final = {"tag": SkillFacet.TAG, "capability": SkillFacet.CAPABILITY}
-
-
-@dataclass(frozen=True)
-class SkillFilters:
-    """The filters of a list; an empty one does not filter.
-
-    ``query`` are words to search for, ``publisher`` is a handle, ``verdict``, ``license``, ``tag`` and ``capability``
-    match exactly, and ``prefix`` is the beginning of a slug.
-    """
-
-    query: str = ""
-    publisher: str = ""
-    verdict: str = ""
-    license: str = ""
-    tag: str = ""
-    capability: str = ""
-    prefix: str = ""
 
 
 @dataclass(frozen=True)
@@ -63,58 +44,41 @@ class SkillPage:
     """A page of a list.
 
     ``next_cursor`` continues the list and is ``None`` on the last page. ``total`` is the length of the whole list,
-    ``None`` unless the caller had it counted.
+    ``None`` unless the caller had it counted, and ``facets`` are those that it asked for.
     """
 
     skills: tuple[SkillEntry, ...]
     next_cursor: str | None
-    total: int | None = None
-
-
-def filtered_skills(env: WorkerEnv, filters: SkillFilters) -> QuerySet[SkillEntry]:
-    """Return the listed skills that match ``filters``, unordered."""
-    skills = listed_skills(SkillEntry.objects.using(env.database).filter(namespace=env.name))
-    if not all(is_storable(value) for value in astuple(filters)):
-        # No row can hold such a value, and PostgreSQL raises an error for it in a query.
-        return skills.none()
-    for name, column in _COLUMN_FACETS.items():
-        if wanted := getattr(filters, name):
-            skills = skills.filter(**{column: wanted})
-    for name, kind in _ROW_FACETS.items():
-        if wanted := getattr(filters, name):
-            rows = SkillFacet.objects.using(env.database).filter(namespace=env.name, kind=kind, value=wanted)
-            skills = skills.filter(pk__in=rows.values("skill_id"))
-    if filters.prefix:
-        skills = skills.filter(slug__gte=filters.prefix)
-        if (end := prefix_end(filters.prefix)) is not None:
-            skills = skills.filter(slug__lt=end)
-    return matching(skills, filters.query, env.name) if filters.query else skills
+    total: HowMany | None = None
+    facets: Mapping[str, list[FacetValue]] = field(default_factory=dict)
 
 
 def list_skills(
     env: WorkerEnv,
-    filters: SkillFilters = SkillFilters(),
+    filters: SkillFilters = EVERY_SKILL,
     *,
     sort: str = "",
     limit: int = 25,
     cursor: str | None = None,
     count: bool = False,
+    facets: Collection[str] = (),
 ) -> SkillPage:
     """Return one page of the listed skills; call it on a database thread.
 
     ``filters`` narrow the list. ``sort`` is a key of ``SORTS``, by default ``relevance`` where there is a query and
     ``newest`` otherwise. ``limit`` is cut to 1 to ``MAX_PAGE``. ``cursor`` is the ``next_cursor`` of a page with the
     same filters and order; the page starts after the last skill of that one, so skills that are published meanwhile
-    neither repeat nor hide another. ``count`` has the whole list counted. Raises ``InvalidListing`` for another order
-    or cursor.
+    neither repeat nor hide another. ``count`` has the whole list counted, and each of ``facets``. Raises
+    ``InvalidListing`` for another order or cursor.
     """
     sort = sort or ("relevance" if filters.query else "newest")
     if sort not in SORTS or (sort == "relevance" and not filters.query):
         raise InvalidListing(f"A list has no order {sort!r}. Choose one of {', '.join(SORTS)}.")
     limit = max(1, min(limit, MAX_PAGE))
-    found = filtered_skills(env, filters)
-    page, following = _page(env, found, filters, sort, limit, cursor)
-    return SkillPage(tuple(page), following, found.count() if count else None)
+    found = FilteredSkills(env, filters)
+    page, following = _page(env, found.skills(), filters, sort, limit, cursor)
+    counted = {name: found.facet(name) for name in facets}
+    return SkillPage(tuple(page), following, found.how_many() if count else None, counted)
 
 
 def _page(
@@ -150,38 +114,32 @@ def _page(
 
 async def get_published_skills_list(
     env: WorkerEnv,
-    filters: SkillFilters = SkillFilters(),
+    filters: SkillFilters = EVERY_SKILL,
     *,
     sort: str = "",
     limit: int = 25,
     cursor: str | None = None,
     count: bool = False,
+    facets: Collection[str] = (),
 ) -> SkillPage:
     """Return one page of the listed skills, read by queries over indexed columns; see ``list_skills``.
 
     ``filters`` narrow it, ``sort`` orders it, ``limit`` is the size of the page, ``cursor`` continues after a page
-    before, and ``count`` has the whole list counted. Raises ``InvalidListing``.
+    before, ``count`` has the whole list counted, and each of ``facets``. Raises ``InvalidListing``.
     """
-    return await list_reads.run(list_skills, env, filters, sort=sort, limit=limit, cursor=cursor, count=count)
+    asked: dict[str, Any] = {"sort": sort, "limit": limit, "cursor": cursor, "count": count, "facets": facets}
+    return await list_reads.run(list_skills, env, filters, **asked)
 
 
-def facet_counts(env: WorkerEnv, filters: SkillFilters) -> dict[str, list[tuple[str, int]]]:
-    """Return the values of each facet (verdict, publisher, license, tag, capability) with the number of their skills.
+def facet_counts(
+    env: WorkerEnv, filters: SkillFilters, names: Collection[str] = COUNTED_FACETS
+) -> dict[str, list[FacetValue]]:
+    """Return the values of each facet in ``names`` with the number of their skills, the most frequent first.
 
-    Most frequent values come first, at most ``FACET_VALUES`` for each facet. A facet's counts follow all ``filters``
-    but its own.
+    A facet's counts follow all ``filters`` but its own. See ``FilteredSkills.facet``.
     """
-    counts: dict[str, list[tuple[str, int]]] = {}
-    for name, column in _COLUMN_FACETS.items():
-        rows = filtered_skills(env, replace(filters, **{name: ""})).exclude(**{column: ""})
-        counted = rows.order_by().values_list(column).annotate(found=Count("pk")).order_by("-found", column)
-        counts[name] = [(value, found) for value, found in counted[:FACET_VALUES]]
-    for name, kind in _ROW_FACETS.items():
-        skills = filtered_skills(env, replace(filters, **{name: ""})).order_by().values("pk")
-        facets = SkillFacet.objects.using(env.database).filter(namespace=env.name, kind=kind, skill_id__in=skills)
-        counted_facets = facets.values_list("value").annotate(found=Count("pk")).order_by("-found", "value")
-        counts[name] = [(value, found) for value, found in counted_facets[:FACET_VALUES]]
-    return counts
+    found = FilteredSkills(env, filters)
+    return {name: found.facet(name) for name in names}
 
 
 def _binding(env: WorkerEnv, filters: SkillFilters, sort: str) -> str:

@@ -8,7 +8,7 @@ from datetime import datetime
 from marketplace.errors import MarketplaceError, SkillNotFound, SlugTaken
 from marketplace.models import SkillVersion
 from marketplace.records import SkillRecord, Visibility
-from marketplace.skills.latest import with_latest
+from marketplace.skills.latest import kept_versions, with_latest
 from marketplace.skills.slugs import is_slug
 from marketplace.skills.store import Event, in_transaction, locked_skill, move_skill, slug_is_taken, update_skill
 from marketplace.skills.visibility import light_versions
@@ -121,10 +121,11 @@ def _mark(env: WorkerEnv, slug: str, event: Event, **marks: datetime | str | Non
     def mark() -> SkillRecord:
         row = locked_skill(env, slug)
         versions = SkillVersion.objects.using(env.database).filter(skill=row)
+        before = kept_versions(light_versions(versions))
         if not versions.filter(version=event.version).update(**marks):
             raise SkillNotFound(f"{slug!r} has no version {event.version!r}. Nothing was changed.")
-        known = light_versions(versions)
-        return update_skill(env, row, with_latest(row.record, known), event)
+        known = list(light_versions(versions))
+        return update_skill(env, row, with_latest(row.record, known), event, kept=(before, kept_versions(known)))
 
     return in_transaction(env, mark)
 
@@ -132,7 +133,9 @@ def _mark(env: WorkerEnv, slug: str, event: Event, **marks: datetime | str | Non
 def _show(env: WorkerEnv, slug: str, visibility: Visibility, event: Event) -> SkillRecord:
     def show() -> SkillRecord:
         row = locked_skill(env, slug)
-        kept = "" if visibility is Visibility.VISIBLE else event.reason
-        return update_skill(env, row, replace(row.record, visibility=visibility, visibility_reason=kept), event)
+        reason = "" if visibility is Visibility.VISIBLE else event.reason
+        record = replace(row.record, visibility=visibility, visibility_reason=reason)
+        versions = kept_versions(light_versions(SkillVersion.objects.using(env.database).filter(skill=row)))
+        return update_skill(env, row, record, event, kept=(versions, versions))
 
     return in_transaction(env, show)

@@ -13,7 +13,7 @@ from marketplace.likeness.published import index_version
 from marketplace.models import SKILL_PREFIX, ArchiveBlob, SkillEntry, SkillVersion
 from marketplace.records import SkillRecord
 from marketplace.skills.blocklist import is_blocked
-from marketplace.skills.latest import with_latest
+from marketplace.skills.latest import kept_versions, with_latest
 from marketplace.skills.publication import PreparedPublication, Publication, PublishedVersion, prepare_publication
 from marketplace.skills.publishers import skill_identity
 from marketplace.skills.references import watch_references
@@ -169,7 +169,9 @@ def _write_skill(
         "also_at": tuple(sorted(publication.also_at)),
     }
     if row is not None:
-        update_skill(env, row, replace(with_latest(_there(row.record), versions), **source), event)
+        record = replace(with_latest(_there(row.record), versions), **source)
+        kept = kept_versions(versions)
+        update_skill(env, row, record, event, kept=(kept - 1, kept))
         return row
     record = SkillRecord(
         slug=_free_slug(env, prepared),

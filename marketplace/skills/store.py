@@ -1,4 +1,4 @@
-"""Write a skill: its entry, search tokens, facets and history, all in the transaction of the caller.
+"""Write a skill: its entry, search tokens, facets, counts and history, all in the transaction of the caller.
 
 Everything that changes a skill goes through this module, so lists, facets, search and history always agree with the
 entry.
@@ -18,6 +18,7 @@ from marketplace.derived_models import SkillFacet
 from marketplace.errors import SkillNotFound
 from marketplace.models import ALIAS_PREFIX, SKILL_PREFIX, HistoryEvent, SkillEntry
 from marketplace.records import SkillRecord
+from marketplace.skills.counts import change_counts, counted
 from marketplace.skills.search import index_skill
 from vskill.environments import WorkerEnv
 from vskill.kv.clock import database_now, isoformat
@@ -92,8 +93,7 @@ def locked_skill_of(env: WorkerEnv, identity: str) -> SkillEntry | None:
 def skills_of_identity(env: WorkerEnv, identity: str) -> QuerySet[SkillEntry]:
     """Return the skill with an identity, as a query for at most one row."""
     rows = SkillEntry.objects.using(env.database).filter(namespace=env.name, identity=identity)
-    # SQLite uses the index of identities, which leaves out the empty one, for queries alone that leave it out as well.
-    return rows.exclude(identity="")
+    return rows if identity else rows.none()
 
 
 def slug_is_taken(env: WorkerEnv, slug: str, *, own_slug: str = "") -> bool:
@@ -111,7 +111,10 @@ def _leads_to_another(alias: Outcome, own_slug: str) -> bool:
 
 
 def create_skill(env: WorkerEnv, record: SkillRecord, event: Event) -> SkillEntry:
-    """Write a new skill, published now, and return its row; raise ``VersionConflict`` where its slug is taken."""
+    """Write a new skill with one version, published now, and return its row.
+
+    Raises ``VersionConflict`` where its slug is taken.
+    """
     now = now_text(env)
     record = replace(record, published_at=now, updated_at=now)
     key = f"{SKILL_PREFIX}{record.slug}"
@@ -121,17 +124,22 @@ def create_skill(env: WorkerEnv, record: SkillRecord, event: Event) -> SkillEntr
         raise VersionConflict(f"{record.slug!r} has become the former name of another skill.")
     row: SkillEntry = SkillEntry.objects.using(env.database).get(namespace=env.name, key=key)
     _write_derived(env, row, record, event)
+    change_counts(env, counted(None), counted(record, 1))
     return row
 
 
-def update_skill(env: WorkerEnv, row: SkillEntry, record: SkillRecord, event: Event) -> SkillRecord:
+def update_skill(
+    env: WorkerEnv, row: SkillEntry, record: SkillRecord, event: Event, *, kept: tuple[int, int]
+) -> SkillRecord:
     """Write ``record`` over the skill in ``row`` and return it with its new ``updated_at``.
 
-    Raises ``VersionConflict`` where another writer changed the row after it was read.
+    ``kept`` is how many of its versions are not in quarantine, before and after this. Raises ``VersionConflict`` where
+    another writer changed the row after it was read.
     """
     record = replace(record, updated_at=now_text(env))
     skill_namespace(env).put_sync(row.key, record.to_value(), expect_version=row.version)
     _write_derived(env, row, record, event)
+    change_counts(env, counted(row.record, kept[0]), counted(record, kept[1]))
     return record
 
 
@@ -154,8 +162,8 @@ def move_skill(env: WorkerEnv, row: SkillEntry, slug: str, *, actor: str, reason
     metadata of the alias. Raises ``VersionConflict`` where another writer changed the row or where ``slug`` is the
     former slug of another skill, ``IntegrityError`` where another skill has it.
     """
-    namespace = skill_namespace(env)
-    moved = replace(row.record, slug=slug, updated_at=now_text(env))
+    namespace, before = skill_namespace(env), row.record
+    moved = replace(before, slug=slug, updated_at=now_text(env))
     old_slug = row.key.removeprefix(SKILL_PREFIX)
     value = moved.to_value()
     # The row itself gets the new key, because versions, downloads and history refer to the row.
@@ -177,6 +185,7 @@ def move_skill(env: WorkerEnv, row: SkillEntry, slug: str, *, actor: str, reason
         namespace.delete_sync(f"{ALIAS_PREFIX}{slug}")
     row.key = columns["key"]
     _write_derived(env, row, moved, Event("renamed", actor, f"from {old_slug}: {reason}"))
+    change_counts(env, counted(before), counted(moved))
     return moved
 
 

@@ -7,9 +7,17 @@ from typing import Any, Final
 
 from django import template
 
+from marketplace.catalog import HowMany
 from marketplace.pages.wording import FLAGGED, capability_words, published_words, severity_words, verdict_words
+from vskill.templatetags.ui import number
 
 register = template.Library()
+
+
+@register.filter
+def how_many(found: HowMany | None) -> str:
+    """Return a count with thousands separators, with a plus where there may be more, or a dash for ``None``."""
+    return number(found.number if found is not None else None) + ("+" if found is not None and found.or_more else "")
 
 
 @register.inclusion_tag("components/badge.html")

@@ -8,20 +8,17 @@ from __future__ import annotations
 
 import random
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from operator import itemgetter
 from typing import Any, Final
 
-from django.db import transaction
+from django.db import connections, transaction
 
-from marketplace.artifacts.fingerprints import fingerprint
-from marketplace.likeness.signature import signature
 from marketplace.models import (
     ALIAS_PREFIX,
     SKILL_PREFIX,
-    ArchiveBlob,
     DownloadDay,
     HistoryEvent,
     SearchToken,
@@ -29,9 +26,12 @@ from marketplace.models import (
     SkillFacet,
     SkillVersion,
 )
+from marketplace.skills.count_check import mend_counts
+from marketplace.skills.counts import fold
 from marketplace.skills.search import weighted_tokens
 from submissions.demo.bulk import entry, insert
-from submissions.demo.invented import HOST, PACKAGES, Invented, Package, invent, package
+from submissions.demo.invented import HOST, PACKAGES, Invented, invent, package
+from submissions.demo.packages import Kept, store_archives
 from submissions.models import SubmissionEntry, SubmissionTransition
 from submissions.states import State
 from submissions.store.transitions import submission_key
@@ -85,54 +85,27 @@ def write_many(
         )
     newest = invented.order_by("-pk").values_list("slug", flat=True).first()
     first = int(newest.rpartition("-")[2]) + 1 if newest else 0
-    packages = [_Kept.of(package(number)) for number in range(PACKAGES)]
-    _store_archives(env, packages)
+    packages = [Kept.of(package(number)) for number in range(PACKAGES)]
+    store_archives(env, packages)
     written, now = Written(), database_now(env.database)
+    if connections[env.database].vendor == "sqlite":
+        with connections[env.database].cursor() as cursor:
+            # Else the pages of large indexes are written and read again and again.
+            cursor.execute("PRAGMA cache_size=-262144")
     for start in range(first, first + count, _AT_ONCE):
         numbers = range(start, min(start + _AT_ONCE, first + count))
         made = [invent(number, max(20, (first + count) // 9), now) for number in numbers]
         with transaction.atomic(using=env.database):
             _write(env, made, packages, scan_key, written)
         told(written.skills)
+    with transaction.atomic(using=env.database):
+        mend_counts(env)
+    while fold(env):
+        pass
     return written
 
 
-@dataclass(frozen=True)
-class _Kept:
-    """A package with what every version of it holds."""
-
-    package: Package
-    fields: dict[str, Any]
-
-    @classmethod
-    def of(cls, made: Package) -> _Kept:
-        sizes = (len(made.zip.content), len(made.tar.content))
-        fields = {
-            "content_hash": made.content_hash,
-            "normal_digest": signature((one.path, one.content) for one in made.members).normal_digest,
-            "fingerprint": fingerprint((one.path, one.sha256) for one in made.files),
-            "manifest": encode([vars(one) for one in made.files]),
-            "skill_md": made.skill_md,
-            "size": sum(one.size for one in made.files),
-            "zip_sha256": made.zip.sha256,
-            "zip_size": sizes[0],
-            "tar_sha256": made.tar.sha256,
-            "tar_size": sizes[1],
-        }
-        return cls(made, fields)
-
-
-def _store_archives(env: WorkerEnv, packages: Iterable[_Kept]) -> None:
-    archives = {one.sha256: one for kept in packages for one in (kept.package.zip, kept.package.tar)}
-    ArchiveBlob.objects.using(env.database).bulk_create(
-        [ArchiveBlob(sha256=one.sha256, content=one.content, size=len(one.content)) for one in archives.values()],
-        ignore_conflicts=True,
-    )
-
-
-def _write(
-    env: WorkerEnv, made: Sequence[Invented], packages: Sequence[_Kept], scan_key: str, written: Written
-) -> None:
+def _write(env: WorkerEnv, made: Sequence[Invented], packages: Sequence[Kept], scan_key: str, written: Written) -> None:
     made = [replace(one, record=replace(one.record, **_of_latest(one, packages))) for one in made]
     values = [one.record.to_value() for one in made]
     keys = [f"{SKILL_PREFIX}{one.record.slug}" for one in made]
@@ -168,7 +141,7 @@ def _write(
     written.submissions += submissions
 
 
-def _of_latest(one: Invented, packages: Sequence[_Kept]) -> dict[str, Any]:
+def _of_latest(one: Invented, packages: Sequence[Kept]) -> dict[str, Any]:
     content_hash = packages[one.packages[-1]].package.content_hash
     number = len(one.packages) - 1
     return {
@@ -182,7 +155,7 @@ def _submission_id(slug: str, number: int) -> str:
     return f"sub_{uuid.uuid5(uuid.NAMESPACE_URL, f'{HOST}{slug}/{number}').hex}"
 
 
-def _version(row: SkillEntry, one: Invented, number: int, kept: _Kept, scan_key: str) -> dict[str, Any]:
+def _version(row: SkillEntry, one: Invented, number: int, kept: Kept, scan_key: str) -> dict[str, Any]:
     record, newest = one.record, number == len(one.packages) - 1
     return {
         "namespace": row.namespace,

@@ -17,6 +17,7 @@ from django.db import DatabaseError, transaction
 
 from marketplace.catalog import ALIAS_PREFIX, resolve_slug_sync
 from marketplace.models import SkillEntry
+from marketplace.skills.count_check import mend_counts, wrong_counts
 from marketplace.skills.store import record_event, skill_namespace
 from submissions import messages
 from submissions.recovery.damaged_entries import ACTOR, TABLES, ReadCounter, damaged_entries, rewrite, salvage
@@ -44,6 +45,7 @@ class Kind(StrEnum):
     MALFORMED = "malformed"
     UNREADABLE = "unreadable"
     ORPHAN_EVIDENCE = "orphan_evidence"
+    COUNTS = "counts_disagree"
     DATABASE = "database_damaged"
 
 
@@ -220,8 +222,25 @@ def _delete_alias(env: WorkerEnv, slug: str) -> str:
     return ""
 
 
+def _counts(env: WorkerEnv) -> list[tuple[Problem, Mend]]:
+    wrong = wrong_counts(env)
+    if not wrong:
+        return []
+    within, kind, value, off = wrong[0]
+    named = " ".join(part for part in (kind, value, f"of {within or 'all'}") if part)
+    detail = f"{len(wrong)} of them are not what the skills come to, such as {named}, which is {off:+} off"
+    return [(Problem(Kind.COUNTS, "counts of lists", detail), _recount)]
+
+
+def _recount(env: WorkerEnv) -> str:
+    mend_counts(env)
+    return ""
+
+
 _LOOKS: Final[dict[str, Look]] = {
     "messages of the queue": _messages,
     "aliases": _aliases,
     "evidence": _evidence,
+    # Last, because mending the others can change what is to be counted.
+    "counts of lists": _counts,
 }

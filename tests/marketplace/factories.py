@@ -11,9 +11,12 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from django.db import transaction
+
 from marketplace.catalog import Publication, PublishedFile, PublishedVersion, publish_skill
 from marketplace.models import SkillEntry
 from marketplace.records import SkillRecord
+from marketplace.skills.count_check import mend_counts
 from vskill.environments import WorkerEnv
 
 Files = Mapping[str, bytes | str]
@@ -104,3 +107,5 @@ def write_entries(env: WorkerEnv, count: int, *, start: int = 0) -> None:
             setattr(row, column, projected)
         rows.append(row)
     SkillEntry.objects.bulk_create(rows)
+    with transaction.atomic(using=env.database):
+        mend_counts(env)

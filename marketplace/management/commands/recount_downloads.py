@@ -1,10 +1,11 @@
-"""Bring the recent downloads of every skill up to date."""
+"""Bring the recent downloads of every skill and the counts of lists up to date."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from marketplace.skills.count_check import recount
 from marketplace.skills.downloads import RECENT_DAYS, recount_recent
 from vskill.environments import WorkerEnv
 from vskill.kv.threads import writers
@@ -12,12 +13,13 @@ from vskill.management.environment_command import EnvironmentCommand
 
 
 class Command(EnvironmentCommand):
-    """Take the days that are past out of the recent downloads, by which the list of trending skills is sorted."""
+    """Take the days that are past out of the recent downloads, and check and add up the counts of lists."""
 
     all_by_default: ClassVar[bool] = True
     help = (
         f"Set the recent downloads of every skill, by which trending ones are found, to those of {RECENT_DAYS} days. "
-        "Downloads are added as they happen; days that are past go only by this."
+        "Downloads are added as they happen; days that are past go only by this. The counts of lists are compared with "
+        "the skills, and mended where something wrote past them, such as an earlier release."
     )
 
     async def work(self, env: WorkerEnv, options: Mapping[str, Any]) -> None:
@@ -25,3 +27,6 @@ class Command(EnvironmentCommand):
         changed = await writers.run(recount_recent, env)
         if options["verbosity"] > 1 or (options["verbosity"] and changed):
             self.stdout.write(f"{env.name}: recent downloads corrected: {changed} of its skills")
+        wrong = await writers.run(recount, env)
+        if options["verbosity"] > 1 or (options["verbosity"] and wrong):
+            self.stdout.write(f"{env.name}: counts of lists corrected: {wrong}")

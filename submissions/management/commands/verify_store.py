@@ -23,7 +23,7 @@ class Command(EnvironmentCommand):
     help = (
         "Find messages without a submission, submissions without a message, aliases that lead nowhere, entries whose "
         "columns disagree with their value, values that cannot be read, scans of submissions that are gone, and "
-        "damaged files of the database. Changes nothing without --repair. "
+        "counts of lists that are wrong, and damaged files of the database. Changes nothing without --repair. "
         "Exit codes: 0 nothing is wrong, or all of it was mended; 2 something is left."
     )
 

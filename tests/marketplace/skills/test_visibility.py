@@ -10,6 +10,7 @@ from asgiref.sync import async_to_sync
 from django.test import Client
 
 from marketplace.catalog import (
+    SkillFilters,
     delete_skill,
     enumerate_published_skills,
     facet_counts,
@@ -18,7 +19,6 @@ from marketplace.catalog import (
     rename_skill,
     yank_version,
 )
-from marketplace.skills.listing import SkillFilters
 from tests.marketplace.factories import publish_example
 from vskill.environments import WorkerEnv
 

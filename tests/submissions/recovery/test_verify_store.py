@@ -11,7 +11,10 @@ from django.db import DatabaseError, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 
+from marketplace.catalog import figures
+from marketplace.derived_models import SkillCount
 from marketplace.models import ALIAS_PREFIX, SkillEntry
+from marketplace.skills.counts import fold
 from marketplace.skills.store import skill_namespace
 from submissions.messages import VERIFY
 from submissions.models import QueueMessage, SubmissionEntry
@@ -236,3 +239,15 @@ async def test_a_table_that_cannot_be_read_is_named_and_the_others_are_looked_at
         (Kind.UNREADABLE, "evidence", False),
     ]
     assert "database disk image is malformed" in report.problems[-1].detail
+
+
+async def test_counts_that_are_wrong_are_found_and_mended(env: WorkerEnv) -> None:
+    await in_thread(publish_example)(env)
+    await in_thread(fold)(env)
+    await SkillCount.objects.filter(kind="total").aupdate(count=5)
+    report = await verify_store(env)
+    assert found(report) == [(Kind.COUNTS, "counts of lists", False)]
+    assert "such as total of all, which is -4 off" in report.problems[0].detail
+    assert found(await verify_store(env, repair=True)) == [(Kind.COUNTS, "counts of lists", True)]
+    assert found(await verify_store(env)) == []
+    assert (await in_thread(figures)(env)).skills == 1

@@ -1,0 +1,89 @@
+"""Read the counts of lists, each by one statement: a fold in between counts nothing twice and misses nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.db import connections
+
+from marketplace.derived_models import SkillCount, SkillCountChange
+from marketplace.skills.counts import COLUMNS, PUBLISHER, PUBLISHERS, TOTAL, VERSIONS, Key
+from vskill.environments import WorkerEnv
+from vskill.kv.rows import column_types, with_rows
+
+_COUNTS: Final = f'"{SkillCount._meta.db_table}"'
+_CHANGES: Final = f'"{SkillCountChange._meta.db_table}"'
+_OF_LIST: Final = "namespace = %(namespace)s AND within = %(within)s AND kind = %(kind)s"
+
+_OF_KEY: Final = "t.namespace = %(namespace)s AND t.within = v.column1 AND t.kind = v.column2 AND t.value = v.column3"
+_EACH: Final = f"""
+SELECT v.column1, v.column2, v.column3, COALESCE((SELECT t.count FROM {_COUNTS} t WHERE {_OF_KEY}), 0)
+     + COALESCE((SELECT SUM(t.change) FROM {_CHANGES} t WHERE {_OF_KEY}), 0) FROM v
+"""  # noqa: S608 - names of our own models
+
+# As many of the highest as are wanted, one more for each value that is being changed, and those values themselves:
+# among these are the highest of all, whatever the changes are.
+_HIGHEST: Final = f"""
+WITH changed AS (SELECT value, SUM(change) AS change FROM {_CHANGES} WHERE {_OF_LIST} GROUP BY value),
+     best AS (SELECT value FROM {_COUNTS} WHERE {_OF_LIST} AND count > 0 ORDER BY count DESC, value
+              LIMIT %(limit)s + (SELECT COUNT(*) FROM changed)),
+     seen AS (SELECT value FROM best UNION SELECT value FROM changed),
+     summed AS (SELECT value, COALESCE((SELECT count FROM {_COUNTS} c WHERE {_OF_LIST} AND c.value = seen.value), 0)
+                     + COALESCE((SELECT change FROM changed WHERE changed.value = seen.value), 0) AS found FROM seen)
+SELECT value, found FROM summed WHERE found > 0 ORDER BY found DESC, value LIMIT %(limit)s
+"""  # noqa: S608 - names of our own models
+
+_FIGURES: Final = f"""
+WITH part AS (SELECT kind, count AS found FROM {_COUNTS}
+              WHERE namespace = %(namespace)s AND within = '' AND kind IN ('{TOTAL}', '{VERSIONS}', '{PUBLISHERS}')
+              UNION ALL
+              SELECT kind, change FROM {_CHANGES}
+              WHERE namespace = %(namespace)s AND within = '' AND kind IN ('{TOTAL}', '{VERSIONS}')
+              UNION ALL
+              SELECT '{PUBLISHERS}',
+                     (CASE WHEN before + change > 0 THEN 1 ELSE 0 END) - (CASE WHEN before > 0 THEN 1 ELSE 0 END)
+              FROM (SELECT SUM(change) AS change, COALESCE((
+                        SELECT count FROM {_COUNTS} c WHERE c.namespace = %(namespace)s AND c.within = ''
+                        AND c.kind = '{PUBLISHER}' AND c.value = d.value), 0) AS before
+                    FROM {_CHANGES} d WHERE namespace = %(namespace)s AND within = '' AND kind = '{PUBLISHER}'
+                    GROUP BY d.value) AS publishers)
+SELECT kind, SUM(found) FROM part GROUP BY kind
+"""  # noqa: S608 - names of our own models
+
+
+@dataclass(frozen=True)
+class Figures:
+    """How many skills are listed, how many of their versions are kept, and how many publishers they have."""
+
+    skills: int
+    versions: int
+    publishers: int
+
+
+def figures(env: WorkerEnv) -> Figures:
+    """Return the totals of an environment."""
+    found = {kind: max(0, int(count)) for kind, count in _rows(env, _FIGURES, {})}
+    return Figures(found.get(TOTAL, 0), found.get(VERSIONS, 0), found.get(PUBLISHERS, 0))
+
+
+def counts_of(env: WorkerEnv, keys: Sequence[Key]) -> dict[Key, int]:
+    """Return the counts with these keys."""
+    types = column_types(SkillCount, COLUMNS[1:], env.database)
+    given, parameters = with_rows(connections[env.database].vendor, types, keys)
+    rows = _rows(env, f"{given} {_EACH}", parameters)
+    return {(within, kind, value): max(0, int(count)) for within, kind, value, count in rows}
+
+
+def highest(env: WorkerEnv, within: str, kind: str, limit: int) -> list[tuple[str, int]]:
+    """Return the most frequent values of the facet ``kind`` in the list ``within``, at most ``limit``, with counts."""
+    rows = _rows(env, _HIGHEST, {"within": within, "kind": kind, "limit": limit})
+    return [(value, int(count)) for value, count in rows]
+
+
+def _rows(env: WorkerEnv, text: str, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
+    with connections[env.database].cursor() as cursor:
+        cursor.execute(text, {"namespace": env.name, **parameters})
+        rows: list[tuple[Any, ...]] = cursor.fetchall()
+        return rows

@@ -1,0 +1,146 @@
+"""Keep the counts of lists: write what a change of a skill adds to them, and add the changes up.
+
+A change is a row that is only inserted, in the transaction that changes the skill. ``fold`` adds the rows to the counts
+and deletes them; whoever reads a count adds what is not folded yet. Counts are those of the list of all skills, and of
+each list that facets of ``COUNTED_FACETS`` filter, one value of each at most.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from functools import partial
+from itertools import combinations, count
+from typing import Final
+
+from django.db import connections, transaction
+
+from marketplace.derived_models import SkillCount, SkillCountChange
+from marketplace.records import SkillRecord
+from marketplace.skills.visibility import is_visible
+from vskill.environments import WorkerEnv
+from vskill.kv.rows import NewRows, column_types, insert_rows, with_rows
+
+TOTAL: Final = "total"
+VERSIONS: Final = "versions"
+PUBLISHERS: Final = "publishers"
+VERDICT: Final = "verdict"
+PUBLISHER: Final = "publisher"
+CAPABILITY: Final = "capability"
+COUNTED_FACETS: Final = (VERDICT, CAPABILITY, PUBLISHER)
+_ORDER: Final = (PUBLISHER, VERDICT, CAPABILITY)
+COLUMNS: Final = ("namespace", "within", "kind", "value")
+Key = tuple[str, str, str]
+"""The list, the facet and its value that a count is about."""
+
+# A process folds after so many changes of skills: reads then add up some hundred rows.
+_FOLD_AFTER: Final = 64
+_made: Final = count(1)
+_MOST_FOLDED: Final = 20_000
+_DELETED_AT_ONCE: Final = 500
+
+
+def list_of(facets: Mapping[str, str]) -> str:
+    """Return the name of the list that facets filter by these values, as counts have it."""
+    # Capabilities come last: what an engine calls one can hold any character, the values of the others cannot.
+    return "&".join(f"{kind}:{facets[kind]}" for kind in _ORDER if kind in facets)
+
+
+def counted(record: SkillRecord | None, kept_versions: int = 0) -> Counter[Key]:
+    """Return what a skill adds to each count.
+
+    ``kept_versions`` is how many of its versions are not in quarantine. ``None`` stands for a skill that is not there.
+    """
+    counts: Counter[Key] = Counter()
+    if record is None or not is_visible(record):
+        return counts
+    counts["", VERSIONS, ""] = kept_versions
+    if not record.latest_version:
+        return counts
+    counts["", TOTAL, ""] = 1
+    capabilities: Iterable[str] = dict.fromkeys(one[:64] for one in record.capabilities)
+    for capability in ("", *capabilities):
+        values = {PUBLISHER: record.publisher_handle, VERDICT: record.verdict, CAPABILITY: capability}
+        present = [(kind, value) for kind, value in values.items() if value]
+        for size in range(1, len(present) + 1):
+            for chosen in combinations(present, size):
+                for kind, value in chosen:
+                    others = {other: held for other, held in chosen if other != kind}
+                    counts[list_of(others), kind, value] = 1
+    return counts
+
+
+def change_counts(env: WorkerEnv, before: Mapping[Key, int], after: Mapping[Key, int]) -> None:
+    """Write the differences between what a skill added to the counts ``before`` and ``after`` it was changed.
+
+    Call it in the transaction of the change. Now and then the end of that transaction folds.
+    """
+    changes = [
+        (env.name, *key, change)
+        for key in sorted(before.keys() | after.keys())
+        if (change := after.get(key, 0) - before.get(key, 0))
+    ]
+    if not changes:
+        return
+    insert_rows(env.database, NewRows(SkillCountChange, (*COLUMNS, "change"), changes))
+    if next(_made) % _FOLD_AFTER == 0:
+        # Robust: what was done is done, and the next one folds more.
+        transaction.on_commit(partial(fold, env), using=env.database, robust=True)
+
+
+def fold(env: WorkerEnv) -> int:
+    """Add the changes to the counts, at most some thousand, and return how many there were.
+
+    It is one transaction. Where another process folds, nothing is done.
+    """
+    changes = SkillCountChange.objects.using(env.database).filter(namespace=env.name)
+    if not changes.exists():
+        # Without the lock for writing, of which SQLite has one.
+        return 0
+    with transaction.atomic(using=env.database):
+        if not lock_counts(env, wait=False):
+            return 0
+        rows = list(changes.order_by("pk").values_list("pk", "within", "kind", "value", "change")[:_MOST_FOLDED])
+        sums: Counter[Key] = Counter()
+        for _pk, within, kind, value, change in rows:
+            sums[within, kind, value] += change
+        sums["", PUBLISHERS, ""] += _more_publishers(env, sums)
+        _add(env, [(env.name, *key, change) for key, change in sorted(sums.items()) if change])
+        for start in range(0, len(rows), _DELETED_AT_ONCE):
+            changes.filter(pk__in=[row[0] for row in rows[start : start + _DELETED_AT_ONCE]]).delete()
+    return len(rows)
+
+
+def lock_counts(env: WorkerEnv, *, wait: bool) -> bool:
+    """Lock the counts of an environment until the transaction ends; whoever adds up or mends counts holds the lock.
+
+    Returns ``False`` where another process holds it, unless ``wait``.
+    """
+    rows = SkillCount.objects.using(env.database)
+    own = {"namespace": env.name, "within": "", "kind": PUBLISHERS, "value": ""}
+    if not rows.filter(**own).exists():
+        rows.bulk_create([SkillCount(**own, count=0)], ignore_conflicts=True)
+    return rows.select_for_update(skip_locked=not wait).filter(**own).first() is not None
+
+
+def _more_publishers(env: WorkerEnv, changes: Mapping[Key, int]) -> int:
+    """Return how many more publishers have a listed skill after these changes."""
+    changed = {value: change for (within, kind, value), change in changes.items() if kind == PUBLISHER and not within}
+    rows = SkillCount.objects.using(env.database).filter(namespace=env.name, within="", kind=PUBLISHER)
+    before = dict(rows.filter(value__in=changed).values_list("value", "count"))
+    return sum((before.get(one, 0) + change > 0) - (before.get(one, 0) > 0) for one, change in changed.items())
+
+
+def _add(env: WorkerEnv, rows: list[tuple[str, str, str, str, int]]) -> None:
+    if not rows:
+        return
+    connection, columns = connections[env.database], (*COLUMNS, "count")
+    new = NewRows(SkillCount, columns, rows)
+    given, parameters = with_rows(connection.vendor, column_types(SkillCount, columns, env.database), rows)
+    # WHERE tells SQLite that ON belongs to the INSERT and not to a join.
+    text = (
+        f"{given} {new.insert} SELECT * FROM v WHERE TRUE ON CONFLICT ({', '.join(COLUMNS)}) "  # noqa: S608 - names of our own models
+        f'DO UPDATE SET count = "{SkillCount._meta.db_table}".count + excluded.count'
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(text, parameters)

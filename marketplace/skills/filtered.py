@@ -1,0 +1,184 @@
+"""The skills that a list holds: which ones pass its filters, how many, and what other filters would leave.
+
+The counts that are kept answer for the list of all skills and for those that ``COUNTED_FACETS`` filter. Other lists are
+counted to ``MOST_COUNTED``, and what is said of them then is that there are at least so many.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import astuple, dataclass
+from functools import cached_property
+from typing import Any, Final, NamedTuple
+
+from django.db.models import Count, Exists, F, Func, OuterRef, QuerySet
+from django.db.models.lookups import Exact
+
+from marketplace.derived_models import SkillFacet
+from marketplace.models import SkillEntry
+from marketplace.skills.count_reads import counts_of, highest
+from marketplace.skills.counts import COUNTED_FACETS, TOTAL, Key, list_of
+from marketplace.skills.search import matching
+from marketplace.skills.visibility import listed_skills
+from vskill.environments import WorkerEnv
+from vskill.kv.codec import is_storable, prefix_end
+
+MOST_COUNTED: Final = 1000
+FACET_VALUES: Final = 20
+# A filter that leaves so few skills is asked first, and they are sorted; others are asked of each skill in the order of
+# the list.
+_FEW: Final = 1000
+_COLUMN_FACETS: Final = {"verdict": "verdict", "publisher": "publisher_handle", "license": "license"}
+_ROW_FACETS: Final = {"tag": SkillFacet.TAG, "capability": SkillFacet.CAPABILITY}
+
+
+@dataclass(frozen=True)
+class SkillFilters:
+    """The filters of a list; an empty one does not filter.
+
+    ``query`` are words to search for, ``publisher`` is a handle, ``verdict``, ``license``, ``tag`` and ``capability``
+    match exactly, and ``prefix`` is the beginning of a slug.
+    """
+
+    query: str = ""
+    publisher: str = ""
+    verdict: str = ""
+    license: str = ""
+    tag: str = ""
+    capability: str = ""
+    prefix: str = ""
+
+
+EVERY_SKILL: Final = SkillFilters()
+
+
+class HowMany(NamedTuple):
+    """A count; with ``or_more`` it is the least that there are."""
+
+    number: int
+    or_more: bool = False
+
+
+class FacetValue(NamedTuple):
+    """A value of a facet and how many skills have it; with ``or_more`` that is the least that there are."""
+
+    value: str
+    number: int
+    or_more: bool = False
+
+
+class _Unindexed(Func):
+    """A column that SQLite compares row by row: without statistics it cannot tell which index leaves fewer rows."""
+
+    arity = 1
+    template = "%(expressions)s"
+
+    def as_sqlite(self, compiler: Any, connection: Any, **context: Any) -> Any:
+        return self.as_sql(compiler, connection, template="+%(expressions)s", **context)
+
+
+class FilteredSkills:
+    """The listed skills of an environment that pass ``filters``; call its methods on a database thread."""
+
+    def __init__(self, env: WorkerEnv, filters: SkillFilters) -> None:
+        """Begin with nothing read."""
+        self._env = env
+        self._filters = filters
+        self._facets = {name: value for name in (*_COLUMN_FACETS, *_ROW_FACETS) if (value := getattr(filters, name))}
+
+    @cached_property
+    def _storable(self) -> bool:
+        # No row can hold another value, and PostgreSQL raises an error for it in a query.
+        return all(is_storable(value) for value in astuple(self._filters))
+
+    @cached_property
+    def _known(self) -> Mapping[str, int]:
+        """Return how many skills each facet alone leaves, to ``_FEW`` and one where no count is kept."""
+        kept = {name: value for name, value in self._facets.items() if name in COUNTED_FACETS}
+        found = counts_of(self._env, [("", name, value) for name, value in kept.items()]) if kept else {}
+        known = {name: found["", name, value] for name, value in kept.items()}
+        for name in self._facets.keys() - kept.keys():
+            known[name] = self._having(name)[: _FEW + 1].count()
+        return known
+
+    def skills(self, *, without: str = "") -> QuerySet[SkillEntry]:
+        """Return the skills as an unordered query; ``without`` leaves out the filter of one facet."""
+        skills: QuerySet[SkillEntry] = SkillEntry.objects.using(self._env.database)
+        if not self._storable:
+            return skills.none()
+        names = [name for name in self._facets if name != without]
+        rarest = min(names, key=self._known.__getitem__, default="")
+        if rarest and self._known[rarest] <= _FEW:
+            # Without the environment, so that no index of an order is followed past all skills of it.
+            skills = listed_skills(skills.filter(pk__in=self._having(rarest).values(_id_of(rarest))))
+            names.remove(rarest)
+        else:
+            skills = listed_skills(skills.filter(namespace=self._env.name))
+        for name in names:
+            skills = skills.filter(self._condition(name))
+        if prefix := self._filters.prefix:
+            skills = skills.filter(slug__gte=prefix)
+            if (end := prefix_end(prefix)) is not None:
+                skills = skills.filter(slug__lt=end)
+        return matching(skills, self._filters.query, self._env.name) if self._filters.query else skills
+
+    def how_many(self) -> HowMany:
+        """Return how many skills there are."""
+        key = self._kept_total()
+        if key is not None:
+            return HowMany(counts_of(self._env, [key])[key])
+        found = self.skills()[: MOST_COUNTED + 1].count()
+        return HowMany(min(found, MOST_COUNTED), found > MOST_COUNTED)
+
+    def facet(self, name: str) -> list[FacetValue]:
+        """Return the most frequent values of a facet, at most ``FACET_VALUES``, as the other filters leave them.
+
+        Where those leave more skills than can be counted, values and counts are those of ``MOST_COUNTED`` of them.
+        """
+        others = {other: value for other, value in self._facets.items() if other != name}
+        if self._only_kept(others) and name in COUNTED_FACETS:
+            return [FacetValue(*row) for row in highest(self._env, list_of(others), name, FACET_VALUES)]
+        skills = self.skills(without=name)
+        if name in _COLUMN_FACETS:
+            values = list(skills.values_list(_COLUMN_FACETS[name], flat=True)[: MOST_COUNTED + 1])
+            seen, counts = len(values), Counter(value for value in values[:MOST_COUNTED] if value)
+        else:
+            numbers = list(skills.values_list("pk", flat=True)[: MOST_COUNTED + 1])
+            rows = self._facet_rows(name).filter(skill_id__in=numbers[:MOST_COUNTED]).values_list("value")
+            seen, counts = len(numbers), Counter(dict(rows.annotate(found=Count("pk")).order_by()))
+        most = sorted(counts.items(), key=lambda one: (-one[1], one[0]))[:FACET_VALUES]
+        return [FacetValue(value, count, seen > MOST_COUNTED) for value, count in most]
+
+    def _only_kept(self, facets: Mapping[str, str]) -> bool:
+        others = self._filters.query or self._filters.prefix
+        return self._storable and not others and all(name in COUNTED_FACETS for name in facets)
+
+    def _kept_total(self) -> Key | None:
+        """Return the count that is the length of this list, ``None`` where none is kept."""
+        if not self._only_kept(self._facets):
+            return None
+        if not self._facets:
+            return ("", TOTAL, "")
+        *others, (name, value) = self._facets.items()
+        return (list_of(dict(others)), name, value)
+
+    def _condition(self, name: str) -> Any:
+        if name in _COLUMN_FACETS:
+            return Exact(_Unindexed(F(_COLUMN_FACETS[name])), self._facets[name])
+        return Exists(self._having(name).filter(skill_id=OuterRef("pk")))
+
+    def _having(self, name: str) -> QuerySet[Any]:
+        """Return the rows with the chosen value of a facet: those of skills, or of ``SkillFacet``."""
+        if name in _ROW_FACETS:
+            return self._facet_rows(name).filter(value=self._facets[name])
+        rows: QuerySet[Any] = SkillEntry.objects.using(self._env.database).filter(namespace=self._env.name)
+        return rows.filter(**{_COLUMN_FACETS[name]: self._facets[name]})
+
+    def _facet_rows(self, name: str) -> QuerySet[SkillFacet]:
+        rows = SkillFacet.objects.using(self._env.database)
+        return rows.filter(namespace=self._env.name, kind=_ROW_FACETS[name])
+
+
+def _id_of(name: str) -> str:
+    return "skill_id" if name in _ROW_FACETS else "pk"

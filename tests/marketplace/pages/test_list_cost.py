@@ -1,0 +1,91 @@
+"""What home, list and the pages of publishers ask of the database: few statements, none of which reads every skill."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from itertools import product
+from typing import Any, Final
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from marketplace.models import SkillEntry
+from marketplace.pages.list_query import FACETS, SORTS, ListQuery
+from marketplace.pages.lists import home_context, list_context, publisher_context
+from marketplace.skills import filtered
+from marketplace.skills.store import skills_of_identity
+from tests.marketplace.factories import publish_example
+from vskill.environments import WorkerEnv
+
+pytestmark = pytest.mark.django_db
+
+MOST_STATEMENTS: Final = 12
+CHOSEN: Final = {"verdict": "clear", "capability": "shell", "publisher": "acme"}
+
+
+@pytest.fixture
+def shop(env: WorkerEnv) -> None:
+    """Publish more skills than a page has room for."""
+    for number in range(26):
+        publish_example(env, name=f"skill-{number}", skill_path=str(number))
+
+
+def asked(call: Callable[[], Any]) -> list[str]:
+    """Return the statements of a call."""
+    with CaptureQueriesContext(connection) as statements:
+        call()
+    return [one["sql"] for one in statements.captured_queries]
+
+
+def reads_every_row(statement: str) -> list[str]:
+    """Return the steps of SQLite's plan that read a whole table, or a whole environment."""
+    with connection.cursor() as cursor:
+        cursor.execute("EXPLAIN QUERY PLAN " + statement.replace("%", "%%"), [])
+        steps = [row[-1] for row in cursor.fetchall()]
+    # The newest version alone is read by this one.
+    steps = [step for step in steps if "version_newest" not in step]
+    return [step for step in steps if "SCAN marketplace" in step or step.endswith("(namespace=?)")]
+
+
+def pages(env: WorkerEnv) -> list[Callable[[], Any]]:
+    """Return what reads each page: every choice of filters, in every order, the first page and the next."""
+    found: list[Callable[[], Any]] = [partial(home_context, env), partial(publisher_context, env, "acme", "")]
+    for names in product((False, True), repeat=len(FACETS)):
+        chosen = {name: CHOSEN[name] for name, wanted in zip(FACETS, names, strict=True) if wanted}
+        for sort in (one for one in SORTS if one != "relevance"):
+            query = ListQuery(sort=sort, **chosen)
+            following = list_context(env, query)["next_href"].partition("cursor=")[2]
+            assert following
+            second = query.change(cursor=following.partition("&")[0])
+            found += [partial(list_context, env, query), partial(list_context, env, second)]
+    return found
+
+
+@pytest.mark.usefixtures("shop")
+@pytest.mark.parametrize("few", [0, 1000], ids=["walked in order", "sorted"])
+def test_a_page_of_a_list_takes_few_statements_and_none_reads_every_skill(
+    env: WorkerEnv, monkeypatch: pytest.MonkeyPatch, few: int
+) -> None:
+    monkeypatch.setattr(filtered, "_FEW", few)
+    statements: set[str] = set()
+    for read in pages(env):
+        told = asked(read)
+        assert 0 < len(told) <= MOST_STATEMENTS
+        statements |= set(told)
+    assert len(statements) > 50
+    if connection.vendor == "sqlite":
+        assert [(step, one) for one in statements for step in reads_every_row(one)] == []
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL chooses its plans by the size of the tables")
+def test_a_skill_is_found_by_its_identity_through_an_index(env: WorkerEnv) -> None:
+    publish_example(env)
+    identity = SkillEntry.objects.get().identity
+    assert skills_of_identity(env, identity).count() == 1
+    assert not skills_of_identity(env, "").exists()
+    [statement] = asked(lambda: list(skills_of_identity(env, identity)))
+    with connection.cursor() as cursor:
+        cursor.execute("EXPLAIN QUERY PLAN " + statement, [])
+        assert "USING INDEX skill_identity (namespace=? AND identity=?)" in cursor.fetchall()[0][-1]

@@ -1,0 +1,268 @@
+"""The counts of lists: what is kept is what a full count gives, whatever was done, and nobody waits for them."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
+from importlib import import_module
+from itertools import chain, combinations
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from django.apps import apps
+from django.core.management import call_command
+from django.db import connection, connections, transaction
+
+from marketplace import catalog
+from marketplace.catalog import SkillFilters, figures, list_skills, publish_skill
+from marketplace.derived_models import SkillCount, SkillCountChange
+from marketplace.errors import MarketplaceError
+from marketplace.flags import FlagKind, clear, flag
+from marketplace.models import SkillEntry, SkillVersion
+from marketplace.records import Visibility
+from marketplace.skills import filtered
+from marketplace.skills.count_check import mend_counts, wrong_counts
+from marketplace.skills.counts import COUNTED_FACETS, counted, fold
+from tests.marketplace.factories import make_publication, publish_example, write_entries
+from vskill.environments import WorkerEnv
+
+pytestmark = pytest.mark.django_db
+
+VERDICTS: Final = ("clear", "notes", "held", "")
+CAPABILITIES: Final = ("shell", "network", "files", "odd: &verdict:clear")
+OWNERS: Final = ("acme", "mallory", "Zoë")
+
+
+def listed() -> list[dict[str, set[str]]]:
+    """Return the values of each facet of every listed skill, from the values of the entries alone."""
+    records = [row.record for row in SkillEntry.objects.filter(key__startswith="skill:") if not row.is_alias]
+    return [
+        {"verdict": {one.verdict} - {""}, "publisher": {one.publisher_handle}, "capability": set(one.capabilities)}
+        for one in records
+        if one.visibility == Visibility.VISIBLE and one.latest_version
+    ]
+
+
+def kept_versions() -> int:
+    rows = SkillVersion.objects.filter(quarantined_at=None).select_related("skill")
+    return sum(row.skill.record.visibility == Visibility.VISIBLE for row in rows)
+
+
+def every_list(skills: list[dict[str, set[str]]]) -> Iterator[dict[str, str]]:
+    """Yield the filters of every list that holds one of the skills, and of the one of all."""
+    seen: set[tuple[tuple[str, str], ...]] = set()
+    for skill in skills:
+        values = [(kind, value) for kind in sorted(skill) for value in sorted(skill[kind])]
+        for chosen in chain.from_iterable(combinations(values, size) for size in range(4)):
+            if len(dict(chosen)) == len(chosen):
+                seen.add(chosen)
+    return map(dict, sorted(seen | {()}))
+
+
+def passes(skill: dict[str, set[str]], filters: dict[str, str]) -> bool:
+    return all(value in skill[kind] for kind, value in filters.items())
+
+
+def assert_true_counts(env: WorkerEnv) -> None:
+    skills = listed()
+    told = figures(env)
+    publishers = {value for skill in skills for value in skill["publisher"]}
+    assert (told.skills, told.versions, told.publishers) == (len(skills), kept_versions(), len(publishers))
+    for filters in every_list(skills):
+        page = list_skills(env, SkillFilters(**filters), count=True, facets=COUNTED_FACETS)
+        assert page.total == (sum(passes(skill, filters) for skill in skills), False), filters
+        assert len(page.skills) == min(25, page.total[0])
+        for kind in COUNTED_FACETS:
+            others = {other: value for other, value in filters.items() if other != kind}
+            counted = Counter(value for skill in skills if passes(skill, others) for value in skill[kind])
+            wanted = sorted(counted.items(), key=lambda one: (-one[1], one[0]))[:20]
+            assert [(one.value, one.number) for one in page.facets[kind]] == wanted, (filters, kind)
+    assert wrong_counts(env) == []
+
+
+def operate(env: WorkerEnv, chance: random.Random, number: int) -> None:
+    """Do one thing that somebody may do to a registry; what is refused changes nothing."""
+    rows = [row for row in SkillEntry.objects.order_by("pk") if not row.is_alias]
+    if not rows or chance.random() < 0.3:
+        owner = chance.choice(OWNERS)
+        publish_example(
+            env,
+            name=f"skill-{number}" if chance.random() < 0.6 or not rows else chance.choice(rows).record.name,
+            repo_url=f"https://github.com/{owner}/skills",
+            body=f"Do {number}.",
+            verdict=chance.choice(VERDICTS),
+            capabilities=tuple(chance.sample(CAPABILITIES, chance.randint(0, 3))),
+        )
+        return
+    row = chance.choice(rows)
+    version = chance.choice(list(SkillVersion.objects.filter(skill=row).order_by("ordinal"))).version
+    said: dict[str, Any] = {"actor": "test", "reason": "because"}
+    kind = chance.choice(list(FlagKind))
+    operations: list[Callable[[], Any]] = [
+        lambda: catalog.yank_version(env, row.slug, version, **said),
+        lambda: catalog.unyank(env, row.slug, version, **said),
+        lambda: catalog.quarantine_version(env, row.slug, version, **said),
+        lambda: catalog.restore_version(env, row.slug, version, **said),
+        lambda: catalog.quarantine_skill(env, row.slug, **said),
+        lambda: catalog.delete_skill(env, row.slug, **said),
+        lambda: catalog.restore(env, row.slug, **said),
+        lambda: catalog.rename_skill(env, row.slug, f"renamed-{chance.randint(0, 5)}", **said),
+        lambda: flag(env, row.slug, kind, "It changed.", version=version),
+        lambda: clear(env, row.slug, kind, version=version),
+        lambda: fold(env),
+    ]
+    with suppress(MarketplaceError):
+        chance.choice(operations)()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_counts_are_those_of_a_full_count_whatever_was_done(env: WorkerEnv, seed: int) -> None:
+    strict = replace(env, policy=replace(env.policy, quarantine_flags=(FlagKind.KNOWN_BAD, FlagKind.VERDICT)))
+    chance = random.Random(seed)
+    for number in range(30):
+        operate(strict, chance, number)
+        if number % 6 == 0:
+            assert_true_counts(env)
+    assert_true_counts(env)
+    fold(env)
+    assert not SkillCountChange.objects.exists()
+    assert_true_counts(env)
+
+
+def test_what_is_undone_with_its_transaction_is_not_counted(env: WorkerEnv) -> None:
+    publish_example(env, name="stays")
+    with transaction.atomic():
+        publish_example(env, name="goes", repo_url="https://github.com/other/skills")
+        assert figures(env).publishers == 2
+        transaction.set_rollback(True)
+    assert figures(env).skills == figures(env).publishers == 1
+    assert_true_counts(env)
+
+
+def test_counts_of_one_environment_are_not_those_of_another(env: WorkerEnv) -> None:
+    publish_example(env)
+    other = replace(env, name="other")
+    assert figures(other).skills == 0
+    fold(other)
+    assert figures(other).skills == 0
+    assert wrong_counts(other) == []
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.skipif(connection.vendor == "sqlite", reason="SQLite runs one writing transaction at a time")
+def test_two_publications_at_the_same_time_do_not_wait_for_each_other_nor_for_a_fold(
+    env: WorkerEnv, tmp_path: Path
+) -> None:
+    publish_example(env, name="before")
+    fold(env)
+    first, second = (make_publication(tmp_path / name, name=name, body=name) for name in ("one", "two"))
+
+    def publish_impatiently() -> None:
+        try:
+            with connections[env.database].cursor() as cursor:
+                cursor.execute("SET lock_timeout = '5s'")
+            publish_skill(env, second)
+            # Somebody folds: that is left to them.
+            assert fold(env) == 0
+        finally:
+            connections.close_all()
+
+    with transaction.atomic(), ThreadPoolExecutor(1) as pool:
+        publish_skill(env, first)
+        assert fold(env) > 0
+        # Ends only if it waits for nothing that this transaction has changed.
+        pool.submit(publish_impatiently).result()
+        assert figures(env).skills == 3
+    assert fold(env) > 0
+    assert_true_counts(env)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_process_that_publishes_much_adds_the_changes_up_itself(env: WorkerEnv) -> None:
+    publish_example(env)
+    row = SkillEntry.objects.get()
+    rows_of_one = len(counted(row.record, 1))
+    for number in range(40):
+        said: dict[str, Any] = {"actor": "test", "reason": "because"}
+        catalog.quarantine_skill(env, row.slug, **said)
+        assert figures(env).skills == 0
+        catalog.restore(env, row.slug, **said)
+        assert figures(env).skills == 1, number
+    # Eighty changes: at least one of them was the 64th of this process.
+    assert SkillCountChange.objects.count() < 81 * rows_of_one
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_an_earlier_release_wrote_is_counted_by_the_hourly_command(
+    env: WorkerEnv, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_entries(env, 3)
+    SkillCount.objects.all().delete()
+    SkillCountChange.objects.all().delete()
+    call_command("recount_downloads")
+    assert "counts of lists corrected: 1" in capsys.readouterr().out
+    assert figures(env).skills == 3
+    call_command("recount_downloads")
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("kind", ["total", "publishers", "verdict", "publisher", "capability", "versions"])
+def test_a_count_that_is_wrong_is_named_and_mended(env: WorkerEnv, kind: str) -> None:
+    publish_example(env)
+    fold(env)
+    SkillCount.objects.filter(within="", kind=kind).update(count=7)
+    assert [(found, off) for _within, found, _value, off in wrong_counts(env)][:1] == [(kind, -6)]
+    mend_counts(env)
+    assert_true_counts(env)
+
+
+def test_the_migration_counts_what_is_there(env: WorkerEnv) -> None:
+    chance = random.Random(1)
+    for number in range(25):
+        operate(env, chance, number)
+    SkillCount.objects.all().delete()
+    SkillCountChange.objects.all().delete()
+    migration: Any = import_module("marketplace.migrations.0012_counts_of_lists")
+    migration.fill(apps, connection.schema_editor())
+    assert_true_counts(env)
+
+
+def test_a_list_that_is_too_long_to_count_says_that_there_are_at_least_so_many(
+    env: WorkerEnv, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(filtered, "MOST_COUNTED", 3)
+    for number in range(4):
+        publish_example(env, name=f"pdf-{number}")
+    page = list_skills(env, SkillFilters(query="pdf"), count=True, facets=("verdict", "capability"))
+    assert page.total == (3, True)
+    assert page.facets["verdict"] == [("clear", 3, True)]
+    assert page.facets["capability"] == [("shell", 3, True)]
+    assert list_skills(env, SkillFilters(query="pdf-1"), count=True).total == (1, False)
+
+
+@pytest.mark.parametrize("sort", ["newest", "updated", "name", "downloads", "trending"])
+@pytest.mark.parametrize("few", [0, 1000], ids=["walked in order", "sorted"])
+def test_a_filtered_list_is_the_same_however_it_is_found(
+    env: WorkerEnv, monkeypatch: pytest.MonkeyPatch, few: int, sort: str
+) -> None:
+    monkeypatch.setattr(filtered, "_FEW", few)
+    for number in range(9):
+        verdict, capabilities = VERDICTS[number % 2], CAPABILITIES[: number % 3]
+        publish_example(
+            env, name=f"skill-{number}", verdict=verdict, capabilities=capabilities, license=f"L{number % 2}"
+        )
+    filters = SkillFilters(verdict="clear", capability="shell", license="L0", publisher="acme")
+    seen, cursor = [], None
+    for _page in range(4):
+        page = list_skills(env, filters, sort=sort, limit=1, cursor=cursor)
+        seen += [row.slug for row in page.skills]
+        cursor = page.next_cursor
+        if cursor is None:
+            break
+    assert sorted(seen) == ["skill-2", "skill-4", "skill-8"]
+    assert seen == sorted(seen, reverse=sort != "name")
