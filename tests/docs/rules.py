@@ -161,6 +161,18 @@ def check_curl(words: list[str]) -> None:
     assert [word for word in words[1:] if word.startswith("-")] in (["-d"], ["--fail"])
 
 
+def check_pipx(words: list[str]) -> None:
+    """Check that the project is what is installed; ``test_scan_program`` builds it and runs its command."""
+    assert words[1:] == ["install", "git+ADDRESS"]
+
+
+def check_program(words: list[str]) -> None:
+    """Check that the program takes these arguments, as ``manage.py scan`` does."""
+    program = ROOT / "pyproject.toml"
+    assert f"{words[0]} = " in program.read_text(encoding="utf-8")
+    check_manage(["manage.py", "scan", *words[1:]])
+
+
 def check_shell_word(words: list[str]) -> None:
     """Check that a folder is the checkout, and that a variable is one of vskill."""
     assert words[1].partition("=")[0] in DECLARED | {"vskill", "/srv/vskill"}
@@ -182,6 +194,8 @@ COMMANDS: Final[dict[str, Callable[[list[str]], None]]] = {
     "uvicorn": check_uvicorn,
     "git": check_git,
     "curl": check_curl,
+    "pipx": check_pipx,
+    "vskill-scan": check_program,
     **dict.fromkeys(("cd", "export", "unset"), check_shell_word),
     **dict.fromkeys(ADMINISTRATION, check_administration),
 }
