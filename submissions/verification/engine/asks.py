@@ -10,10 +10,11 @@ from submissions.verification.engine import asks_words as words
 from submissions.verification.engine import phrases, sentences
 from submissions.verification.engine.hosts import URL, is_local, urls_in
 from submissions.verification.engine.parts import Part, Sign
-from submissions.verification.engine.phrase import Phrase
+from submissions.verification.engine.possible import may_name_agent_file, may_name_secret
 from submissions.verification.engine.sentences import Sentence
 from submissions.verification.engine.values import is_drop, labels_of_path
-from submissions.verification.engine.vocabulary import AGENT_FILE, AGENT_FILE_NEEDS, SECRET_FILE
+from submissions.verification.engine.vocabulary import AGENT_FILE, SECRET_FILE
+from submissions.verification.engine.wording import Words, needed
 
 _NEAR: Final = 3
 _PINNED: Final = re.compile(r"sha-?(?:256|512)|checksum|\b[0-9a-f]{40,64}\b", re.IGNORECASE)
@@ -22,20 +23,27 @@ _DOCUMENTS: Final = re.compile(
 )
 
 
-_SENT: Final = (words.SENT,)
-_JUDGED: Final = (words.LEFT_OUT, words.DECIDED)
-_OBEYED: Final = (words.PRINTS, words.TAKEN)
-_ASKED: Final = (words.ASKED_FOR, words.PRESSED, words.UNREAD, words.DESTROYS, words.STORES, words.UNCONFIRMED)
+_PLACES: Final = needed(":// @")
 
 
 class Asked:
     """What a section may ask for: most have no word of most of it, and are not looked at, sentence by sentence."""
 
-    def __init__(self, part: Part) -> None:
-        lower = part.text.lower()
-        self.sent = ("://" in lower or "@" in lower) and _may_occur(_SENT, lower)
-        self.judged, self.obeyed, self.asked = (_may_occur(one, lower) for one in (_JUDGED, _OBEYED, _ASKED))
-        self.planted = any(word in lower for word in AGENT_FILE_NEEDS) and AGENT_FILE.search(part.text) is not None
+    def __init__(self, part: Part, held: Words) -> None:
+        grave, pays = phrases.GRAVE.may_occur(held), words.PAYS.may_occur(held)
+        self.sent = bool(held & _PLACES) and words.SENT.may_occur(held)
+        self.judged = words.LEFT_OUT.may_occur(held) or words.DECIDED.may_occur(held)
+        self.obeyed = words.PRINTS.may_occur(held) or words.TAKEN.may_occur(held)
+        # Each with what stands beside it, somewhere in the section.
+        self.asked = (
+            words.ASKED_FOR.may_occur(held)
+            or words.UNREAD.may_occur(held)
+            or words.DESTROYS.may_occur(held)
+            or (grave and words.PRESSED.may_occur(held))
+            or (pays and words.UNCONFIRMED.may_occur(held))
+            or (may_name_secret(held) and words.STORES.may_occur(held))
+        )
+        self.planted = may_name_agent_file(part.text, held)
         self.anything = self.sent or self.judged or self.obeyed or self.asked or self.planted or part.hidden
 
 
@@ -57,10 +65,6 @@ def asked_signs(part: Part, said: Sequence[Sentence], may: Asked) -> Iterator[Si
             yield from _planted(part, one, around)
     if part.hidden:
         yield from _hidden(part, said)
-
-
-def _may_occur(found: Sequence[Phrase], lower: str) -> bool:
-    return any(phrase.may_occur(lower) for phrase in found)
 
 
 def _at(name: str, part: Part, one: Sentence, detail: str = "") -> Sign:
@@ -95,11 +99,11 @@ def _sent(part: Part, one: Sentence, around: Sequence[Sentence]) -> Iterator[Sig
     ):
         yield _at("data-sent-unasked", part, one, place)
         return
-    match = words.SENT.search(one.bare)
+    match = words.SENT.search(one.bare, one.words)
     if (
         match is None
         or _negated(one.bare, match)
-        or words.WORK.search(one.bare) is None
+        or words.WORK.search(one.bare, one.words) is None
         or not words.TO.search(one.text)
     ):
         return
@@ -113,7 +117,9 @@ def _sent(part: Part, one: Sentence, around: Sequence[Sentence]) -> Iterator[Sig
 
 
 def _judged(part: Part, one: Sentence, around: Sequence[Sentence]) -> Iterator[Sign]:
-    left_out, decided = words.LEFT_OUT.search(one.bare), words.DECIDED.search(one.bare)
+    left_out, decided = words.LEFT_OUT.search(one.bare, one.words), words.DECIDED.search(one.bare, one.words)
+    if left_out is None and decided is None:
+        return
     near = " ".join(other.bare for other in around)
     if (
         left_out is not None
@@ -126,40 +132,45 @@ def _judged(part: Part, one: Sentence, around: Sequence[Sentence]) -> Iterator[S
 
 
 def _obeyed(part: Part, one: Sentence, after: Sequence[Sentence]) -> Iterator[Sign]:
-    if (match := words.PRINTS.search(one.bare)) is not None and not _negated(one.bare, match):
+    if (match := words.PRINTS.search(one.bare, one.words)) is not None and not _negated(one.bare, match):
         yield _at("strangers-obeyed", part, one)
-    if words.TAKEN.search(sentences.LINK.sub("]", one.text)) is None or place_of(one.text) == "":
+    if not words.TAKEN.may_occur(one.words) or words.TAKEN.search(sentences.LINK.sub("]", one.text)) is None:
+        return
+    if place_of(one.text) == "":
         return
     if _PINNED.search(one.text) or any(_PINNED.search(other.text) for other in after):
         return
     for other in (one, *after):
-        found = words.CARRIED_OUT.search(other.bare)
+        found = words.CARRIED_OUT.search(other.bare, other.words)
         if found is not None and not other.told and not _negated(other.bare, found):
             yield _at("instructions-fetched", part, one, one.text[:200])
             return
 
 
 def _asked(part: Part, one: Sentence, around: Sequence[Sentence]) -> Iterator[Sign]:
-    if ((match := words.ASKED_FOR.search(one.bare)) is not None and not _negated(one.bare, match)) or (
-        words.PRESSED.search(one.bare) and any(phrases.GRAVE.search(other.bare) for other in around)
+    if ((match := words.ASKED_FOR.search(one.bare, one.words)) is not None and not _negated(one.bare, match)) or (
+        words.PRESSED.search(one.bare, one.words)
+        and any(phrases.GRAVE.search(other.bare, other.words) for other in around)
     ):
         yield _at("secret-asked", part, one)
-    if words.UNREAD.search(one.bare) and any(
+    if words.UNREAD.search(one.bare, one.words) and any(
         re.search(r"\b(?:run|execute|source)\b[^.\n]{0,60}\.(?:sh|py|js|ts|rb|ps1)\b", other.text, re.IGNORECASE)
         for other in around
     ):
         yield _at("code-run-unread", part, one)
-    if words.UNCONFIRMED.search(one.bare) and any(
-        words.PAYS.search(other.bare) and not other.told and not sentences.NEGATED.search(other.bare, 0, 60)
+    if words.UNCONFIRMED.search(one.bare, one.words) and any(
+        words.PAYS.search(other.bare, other.words)
+        and not other.told
+        and not sentences.NEGATED.search(other.bare, 0, 60)
         for other in around
-        if other is not one or words.PAYS.search(one.bare)
+        if other is not one or words.PAYS.search(one.bare, one.words)
     ):
         yield _at("user-overruled", part, one)
-    match = words.DESTROYS.search(one.text)
+    match = words.DESTROYS.search(one.text, one.words)
     asked = match is not None and not _negated(one.text, match) and not words.CHOICE.search(one.bare)
     if asked and any(phrases.ALWAYS.search(other.bare) for other in around):
         yield _at("destruction-asked", part, one)
-    match = words.STORES.search(one.bare)
+    match = words.STORES.search(one.bare, one.words)
     if (
         match is not None
         and not _negated(one.bare, match)
@@ -171,7 +182,7 @@ def _asked(part: Part, one: Sentence, around: Sequence[Sentence]) -> Iterator[Si
 def _planted(part: Part, one: Sentence, around: Sequence[Sentence]) -> Iterator[Sign]:
     if AGENT_FILE.search(one.text) is None:
         return
-    match = words.PLANTED.search(one.bare)
+    match = words.PLANTED.search(one.bare, one.words)
     if match is None or _negated(one.bare, match) or words.CHOICE.search(one.bare):
         return
     near = " ".join(other.text for other in around if not other.told)

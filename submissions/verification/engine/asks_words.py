@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from submissions.verification.engine.phrase import Phrase
+from submissions.verification.engine.wording import Wording
 
 MAIL: Final = re.compile(r"(?<![\w@/:.])[\w.+-]{0,63}\w@(?=[\w-]{1,63}\.)[\w.-]{3,120}\b")
 TO: Final = re.compile(
@@ -18,7 +18,7 @@ ENCODED: Final = re.compile(r"https?://[^\s`]{4,200}[?&][\w-]{1,30}=(?:\{|<|\$|%
 NOBODY: Final = re.compile(
     r"@(?:example\.(?:com|org|net)|(?:your|my|the)?-?(?:company|domain|email|org)\b|noreply)", re.IGNORECASE
 )
-SENT: Final = Phrase(
+SENT: Final = Wording(
     (
         (
             "send sent upload post transmit forward exfiltrat submit push mirror mail cc bcc shar copy copies copied "
@@ -33,7 +33,7 @@ SENT: Final = Phrase(
     re.IGNORECASE,
 )
 """Verbs that take something away, where a place to take it to stands beside them."""
-WORK: Final = Phrase(
+WORK: Final = Wording(
     (
         (
             "conversation chat prompt question message mail inbox contact customer user session file content "
@@ -72,7 +72,7 @@ UNASKED: Final = re.compile(
     r"|then|finally|continue as|no (?:need|reason|mention|confirmation))\b",
     re.IGNORECASE,
 )
-LEFT_OUT: Final = Phrase(
+LEFT_OUT: Final = Wording(
     (
         (
             "leave left omit exclud suppress skip drop downplay not never hide ignor without no_finding lower "
@@ -105,7 +105,7 @@ LEFT_OUT: Final = Phrase(
     re.IGNORECASE,
 )
 """Results that a report is not to hold."""
-DECIDED: Final = Phrase(
+DECIDED: Final = Wording(
     (
         (
             "approve recommend score rate rating rank prefer favor favour highlight conclude claim praise "
@@ -135,7 +135,7 @@ UNFAIR: Final = re.compile(
     r"|\bto yourself\b|\bnobody\b|\bcompetitors?\b|\balso where\b|\beven (?:if|when)\b",
     re.IGNORECASE,
 )
-TAKEN: Final = Phrase(
+TAKEN: Final = Wording(
     (
         "http www",
         (
@@ -149,7 +149,7 @@ TAKEN: Final = Phrase(
     re.IGNORECASE,
 )
 """A page is read."""
-CARRIED_OUT: Final = Phrase(
+CARRIED_OUT: Final = Wording(
     (
         (
             "follow execut obey carr adopt apply comply treat precedence override perform do_what act system_prompt "
@@ -164,7 +164,7 @@ CARRIED_OUT: Final = Phrase(
     re.IGNORECASE,
 )
 """What was read is carried out."""
-PRINTS: Final = Phrase(
+PRINTS: Final = Wording(
     (
         "obey follow execut carry do_what do_exactly act comply treat adopt use set load command instruction",
         "print output return say write contain comment line answer response result text between command prompt ask",
@@ -185,7 +185,7 @@ EARLIER: Final = re.compile(
     r"\b(?:these|this|the (?:skill|plan|checklist|guide|workflow)|following|below|above|style guide|conventions)\b",
     re.IGNORECASE,
 )
-ASKED_FOR: Final = Phrase(
+ASKED_FOR: Final = Wording(
     (
         (
             "seed recovery mnemonic private_key twelve 12 24 words passphrase wallet password 2fa one-time otp "
@@ -199,7 +199,7 @@ ASKED_FOR: Final = Phrase(
     re.IGNORECASE,
 )
 """A secret that nobody else needs is asked for."""
-PRESSED: Final = Phrase(
+PRESSED: Final = Wording(
     (
         "refus hesitat reluctan declin reassure cannot_proceed",
         "token key credential password secret share",
@@ -208,7 +208,7 @@ PRESSED: Final = Phrase(
     r"\b(?:reassure|explain|tell|insist|cannot proceed|say)\b",
     re.IGNORECASE,
 )
-UNREAD: Final = Phrase(
+UNREAD: Final = Wording(
     ("not_read not_open not_inspect don't without skip corrupt do_not",),
     r"\b(?:do not|don't|never)\b[^.\n]{0,20}\b(?:read|open|inspect|review|look (?:at|into)"
     r"|examine)\b[^.\n]{0,30}\b(?:it"
@@ -216,7 +216,7 @@ UNREAD: Final = Phrase(
     r"|\bwithout (?:reading|reviewing|inspecting|opening)\b[^.\n]{0,20}\b(?:it|them|the (?:script|file|code))\b",
     re.IGNORECASE,
 )
-PLANTED: Final = Phrase(
+PLANTED: Final = Wording(
     ("append add write insert put copy edit save creat updat remember",),
     r"\b(?:append|add|write|insert|put|copy|edit|save|create|update)\b",
     re.IGNORECASE,
@@ -229,7 +229,7 @@ ORDERS: Final = re.compile(
     r"|\b(?:send|post|upload|fetch|run|forward|load)\b[^\n]{0,60}https?://|need not come up|(?:has|have) agreed",
     re.IGNORECASE,
 )
-DESTROYS: Final = Phrase(
+DESTROYS: Final = Wording(
     (
         "reset force_push --force force-push rm_ delet wipe drop prun remov overwrit clean",
         "always after before every each must important make_sure once finally mandatory regular automatically",
@@ -255,18 +255,18 @@ HIDDEN_ACT: Final = re.compile(
     r"|\b(?:ignore|disregard)\b[^\n]{0,30}\b(?:instructions|rules|guidelines)|\brm -rf\b|\bbase64\b[^\n]{0,40}\|",
     re.IGNORECASE,
 )
-STORES: Final = Phrase(
+STORES: Final = Wording(
     ("read load access open use parse import cat scan collect",),
     r"\b(?:read|load|access|open|parse|import|cat|scan|collect|extract)\b",
     re.IGNORECASE,
 )
-PAYS: Final = Phrase(
+PAYS: Final = Wording(
     ("book buy purchas pay charg order subscri renew transfer send_money invest trade",),
     r"\b(?:book|buy|purchase|pay|charge|order|subscribe|renew|transfer (?:the )?(?:money|funds|amount)|invest"
     r"|trade)\w{0,2}\b",
     re.IGNORECASE,
 )
-UNCONFIRMED: Final = Phrase(
+UNCONFIRMED: Final = Wording(
     ("confirm approv ask consent",),
     r"\b(?:do not|don't|never|without|no need to|not)\b[^.\n]{0,30}\b(?:wait(?:ing)? for|ask(?:ing)?|requir\w+"
     r"|prompt\w*"

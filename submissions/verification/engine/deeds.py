@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from submissions.verification.engine.anchored import Anchored
 from submissions.verification.engine.files import SkillParts
 from submissions.verification.engine.parts import Kind, Part, Sign
-from submissions.verification.engine.phrase import Phrase
 from submissions.verification.engine.references import references_of
 
 MOST_PLACES: Final = 3
@@ -37,51 +37,64 @@ _CHAINS: Final = {
     "download_to_execution": ("downloaded-code-run", "download-asked", "instructions-fetched"),
 }  # fmt: skip
 _IN_CODE: Final = {
-    "reads_files": Phrase(
-        ("open( read file_get_contents fopen get-content cat head tail",),
+    "reads_files": Anchored(
+        "open( read file_get_contents fopen get-content cat head tail",
+        ("open(", ".read_text(", ".read_bytes(", ".read_csv(", ".read_json(", ".read_excel(", "readFile",
+         "createReadStream", "File.read", "File.open", "file_get_contents", "ReadAllText", "ReadAllBytes",
+         "Get-Content", "fs::read"),
         r"(?<![\w.])open\(|\.read_(?:text|bytes|csv|json|excel)\(|readFile|createReadStream|File\.(?:read|open)"
-        r"|file_get_contents|ReadAll(?:Text|Bytes)|Get-Content|fs::read|\bfopen\("
-        r"|^[ \t]*(?:\$ )?(?:cat|head|tail) [^\n<]",
-        re.MULTILINE,
+        r"|file_get_contents|ReadAll(?:Text|Bytes)|Get-Content|fs::read|\bfopen\(",
+        r"(?:\$ )?(?:cat|head|tail) [^\n<]",
     ),
-    "reads_environment": Phrase(
-        ("env",),
+    "reads_environment": Anchored(
+        "env",
+        ("os.environ", "os.getenv", "process.env", "getenv(", "ENV[", "ENV.fetch", "$env:", "env::var", "printenv",
+         "os.Getenv"),
         r"os\.environ|os\.getenv|\bprocess\.env\b|\bgetenv\(|\bENV(?:\[|\.fetch)|\$env:|env::var|\bprintenv\b"
         r"|os\.Getenv",
-        re.NOFLAG,
     ),
-    "reads_secrets": Phrase(
-        ("key token secret passw credential .env netrc shadow npmrc pypirc keyring keychain id_",),
+    "reads_secrets": Anchored(
+        "key token secret passw credential .env netrc shadow npmrc pypirc keyring keychain id_",
+        (".ssh/id_", ".aws/credentials", ".git-credentials", ".netrc", ".npmrc", ".pypirc", ".docker/config.json",
+         ".kube/config", "/etc/shadow", ".env", "keyring.get_password", "login.keychain", "API_KEY", "APIKEY", "TOKEN",
+         "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL"),
         r"\.ssh/id_|\.aws/credentials|\.git-credentials|\.netrc\b|\.npmrc\b|\.pypirc\b|\.docker/config\.json"
         r"|\.kube/config|/etc/shadow|(?<![\w.])\.env\b|keyring\.get_password|login\.keychain"
         r"|(?:environ(?:\.get)?[\[(]|[gG]et[eE]nv\(|process\.env[.\[]|\$env:|\$\{?)['\"]?[A-Z0-9_]{0,40}"
         r"(?:API_?KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL)",
-        re.NOFLAG,
     ),
-    "sends": Phrase(
-        ("post put patch data form upload smtp sendmail scp rsync push beacon -f -d -t",),
-        r"\b(?:requests|httpx|axios|session|client)\.(?:post|put|patch)\(|method['\"]?\s*[:=]\s*['\"](?:POST|PUT|PATCH)"
+    "sends": Anchored(
+        "post put patch data form upload smtp sendmail scp rsync push beacon -f -d -t",
+        (".post(", ".put(", ".patch(", "method", "sendBeacon(", "smtplib", "sendmail", "curl", "-Method",
+         "UploadFile(", "UploadData(", "UploadString(", "http.Post(", "git push"),
+        r"\b(?:requests|httpx|axios|session|client)\.(?:post|put|patch)\("
+        r"|method['\"]?\s{0,200}[:=]\s{0,200}['\"](?:POST|PUT|PATCH)"
         r"|sendBeacon\(|\bsmtplib\b|\bsendmail\b|\bcurl\b[^\n|;]{0,300}\s(?:-d|--data\S{0,20}|-F|--form|-T"
-        r"|--upload-file|-X ?(?:POST|PUT|PATCH))(?=[\s'\"=])|^[ \t]*(?:\$ )?(?:scp|rsync) |-Method ['\"]?(?:Post|Put)"
+        r"|--upload-file|-X ?(?:POST|PUT|PATCH))(?=[\s'\"=])|-Method ['\"]?(?:Post|Put)"
         r"|Upload(?:File|Data|String)\(|http\.Post\(|\bgit push\b",
-        re.MULTILINE,
+        r"(?:\$ )?(?:scp|rsync) ",
     ),
-    "downloads": Phrase(
-        ("curl wget .get( urlopen urlretrieve fetch( axios clone invoke-w iwr download install npx uvx pull dlx",),
+    "downloads": Anchored(
+        "curl wget .get( urlopen urlretrieve fetch( axios clone invoke-w iwr download install npx uvx pull dlx",
+        ("curl ", "wget ", ".get(", "urlopen(", "urlretrieve(", "fetch(", "axios(", "git clone", "Invoke-WebRequest",
+         "iwr", "DownloadFile(", "DownloadString(", "http.Get(", "npx ", "uvx ", "docker pull", "pip ", "pip3 ", "npm ",
+         "yarn ", "uv ", "gem ", "cargo ", "brew ", "apt ", "apt-get ", "go "),
         r"\b(?:curl|wget) |\b(?:requests|httpx|axios|session)\.get\(|\burl(?:open|retrieve)\(|(?<![\w.])fetch\("
         r"|\baxios\(|\bgit clone\b|Invoke-WebRequest|\biwr\b|Download(?:File|String)\(|http\.Get\("
         r"|\b(?:pip3?|npm|pnpm|yarn|uv|gem|cargo|brew|apt|apt-get|go) (?:-\S+ )?(?:install|add|i|get)\b|\bnpx |\buvx "
         r"|\bdocker pull\b",
-        re.NOFLAG,
     ),
-    "executes": Phrase(
-        ("subprocess system( popen exec eval spawn child_process function( iex bash sh zsh python node npx start",),
+    "executes": Anchored(
+        "subprocess system( popen exec eval spawn child_process function( iex bash sh zsh python node npx start",
+        ("subprocess.", "os.system(", "os.popen(", "exec(", "eval(", "execSync(", "execFile(", "spawn(", "spawnSync(",
+         "child_process", "new Function(", "proc_open(", "Runtime.getRuntime", "exec.Command(", "Process.Start",
+         "Invoke-Expression", "iex"),
         r"\bsubprocess\.|\bos\.(?:system|popen)\(|(?<![\w.])(?:exec|eval|execSync|execFile|spawn|spawnSync)\("
         r"|child_process|\bnew Function\(|shell_exec\(|proc_open\(|Runtime\.getRuntime|exec\.Command\(|Process\.Start"
-        r"|Invoke-Expression|\biex\b|^[ \t]*(?:\$ )?(?:bash|sh|zsh|python3?|node|ruby|perl|npx|uvx|\./\S+)(?: |$)",
-        re.MULTILINE,
+        r"|Invoke-Expression|\biex\b",
+        r"(?:\$ )?(?:bash|sh|zsh|python3?|node|ruby|perl|npx|uvx|\./\S+)(?: |$)",
     ),
-    "escalates": Phrase(("sudo runas",), r"(?<![\w-])sudo |\bRunAs\b", re.NOFLAG),
+    "escalates": Anchored("sudo runas", ("sudo ", "RunAs"), r"(?<![\w-])sudo |\bRunAs\b"),
 }  # fmt: skip
 # What a skill may say of itself, and the tools that it may ask for, by which each is declared.
 _WORDS: Final = {
@@ -185,11 +198,10 @@ def _deeds(skill: SkillParts, signs: Iterable[Sign]) -> dict[str, _Deed]:
 def _note_code(part: Part, deeds: Mapping[str, _Deed]) -> None:
     text = part.text[:_LONGEST_PART]
     lower = text.lower()
-    for name, phrase in _IN_CODE.items():
-        if deeds[name].is_full or (match := phrase.search(text, lower)) is None:
+    for name, anchored in _IN_CODE.items():
+        if deeds[name].is_full or (start := anchored.find(text, lower)) < 0:
             continue
         # Only the first of each part: what follows in it would fill the places with one file.
-        start = match.start() + len(match[0]) - len(match[0].lstrip())
         line = text[text.rfind("\n", 0, start) + 1 : start + 1].lstrip()
         if not line.startswith(_REMARK):
             deeds[name].at(part.file, part.line + (0 if part.origin else text.count("\n", 0, start)))

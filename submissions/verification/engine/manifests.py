@@ -25,7 +25,10 @@ _HANDLER: Final = re.compile(r"\son\w{3,20}\s*=\s*(\"[^\"]{1,4000}\"|'[^']{1,400
 _COMMENT: Final = re.compile(r"<!--(.*?)(?:-->|\Z)", re.DOTALL)
 _MARKUP: Final = re.compile(r"\s{0,20}<(?:\?xml\s|[\w:-]{1,40}\s[^<>]{0,2000}\bxmlns[=:])")
 # A remark is no tag, and is kept.
-_TAG: Final = re.compile(r"<[/?\w][^<>]{0,2000}>")
+_GONE: Final = "\x01"
+_TAG: Final = re.compile(rf"<[/?\w][^<>{_GONE}]{{0,2000}}>")
+# On one line, and without a value of several words.
+_PLAIN_TAG: Final = re.compile(r"<[/?\w][^<>\"'=\n]{0,60}(?:=\"[^\"'<>=\s]{0,100}\"[^<>\"'=\n]{0,60}){0,10}>")
 _ATTRIBUTE: Final = re.compile(r"=\s{0,3}[\"']([^\"'<>\n]{1,400}\s[^\"'<>\n]{1,400})[\"']")
 _RUN: Final = re.compile(r"^(\s*)(?:-\s+)?(run|script|command|cmd|entrypoint|before_script|args)\s*:\s*(.*)$")
 _DOCKER_RUN: Final = re.compile(r"^\s*(?:RUN|CMD|ENTRYPOINT)\s+(.*)$", re.IGNORECASE)
@@ -200,7 +203,10 @@ def text_of_markup(text: str) -> str:
         values = " ".join(_ATTRIBUTE.findall(tag[0])) if " " in tag[0] else ""
         return f" {values} " + "\n" * tag[0].count("\n") if values else "\n" * tag[0].count("\n")
 
-    return "\n".join([line.strip() for line in _TAG.sub(said, text).split("\n")])
+    if _GONE not in text:
+        # Most tags say nothing. What takes their place keeps the letters around them apart.
+        text = _PLAIN_TAG.sub(_GONE, text)
+    return "\n".join([line.replace(_GONE, "").strip() for line in _TAG.sub(said, text).split("\n")])
 
 
 def read_markup(text: str, file: str) -> Iterator[Part]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from submissions.verification.engine.phrase import Phrase
+from submissions.verification.engine.wording import Wording
 
-OVERRIDE: Final = Phrase(
+OVERRIDE: Final = Wording(
     ("ignor disregard forget bypass supersed discard overrid",),
     r"\b(?:ignore|disregard|forget|bypass|supersed\w+|discard)\b[^.\n]{0,30}\b(?:all|previous|prior|above"
     r"|earlier|preceding|system|original|safety|core|your)\b[^.\n]{0,12}"
@@ -20,7 +20,7 @@ OVERRIDE: Final = Phrase(
     r"|restrictions)\b",
     re.IGNORECASE,
 )
-ROLE: Final = Phrase(
+ROLE: Final = Wording(
     (
         (
             "you_are_now anything_now restriction guideline filter no_longer_bound refuse precedence priority "
@@ -38,7 +38,7 @@ ROLE: Final = Phrase(
     r"|priority) over (?:all|any|the|other|system|user)",
     re.IGNORECASE,
 )
-HIDE: Final = Phrase(
+HIDE: Final = Wording(
     (
         (
             "tell mention inform notif reveal disclos alert show report log discuss acknowledg expos visible "
@@ -64,7 +64,7 @@ HIDE: Final = Phrase(
     r"|\bsilently\b|\bcovertly\b|\bin the background without",
     re.IGNORECASE,
 )
-STRONG_HIDE: Final = Phrase(
+STRONG_HIDE: Final = Wording(
     (
         "not never without n't hide keep_this transparently silently covertly",
         "this these those such user disclosed performed done sent collected transmitted",
@@ -84,7 +84,7 @@ STRONG_HIDE: Final = Phrase(
     r"|silently|covertly)",
     re.IGNORECASE,
 )
-DENY: Final = Phrase(
+DENY: Final = Wording(
     ("user anyone someone they asked", "if_"),
     r"\bif (?:the )?(?:user|anyone|someone|they|asked)\b[^.\n]{0,120}\b(?:say|respond|claim|deny|state|answer"
     r"|confirm|pretend|deflect|reply|explain)\b[^.\n]{0,120}\b(?:no special|does not|doesn't|do not|don't"
@@ -92,7 +92,7 @@ DENY: Final = Phrase(
     r"|only)\b",
     re.IGNORECASE,
 )
-SEND: Final = Phrase(
+SEND: Final = Wording(
     (
         (
             "send upload post transmit forward exfiltrat submit report cop push leak relay deliver sync stream "
@@ -120,7 +120,7 @@ THINGS: Final = re.compile(
     r"|information|vitals)\b",
     re.IGNORECASE,
 )
-GRAVE: Final = Phrase(
+GRAVE: Final = Wording(
     (
         (
             "environment credential api_key token secret password private_key ssh_key prompt history conversation "
@@ -146,7 +146,7 @@ READ: Final = re.compile(
     r"|enumerate|list|grab|retrieve|examine|concatenate|analy[sz]e)\b",
     re.IGNORECASE,
 )
-INVENTORY: Final = Phrase(
+INVENTORY: Final = Wording(
     (
         "inventory collect gather harvest dump enumerate extract list compile summar",
         "all every any",
@@ -157,7 +157,7 @@ INVENTORY: Final = Phrase(
     r"|passwords?)\b[^.\n]{0,60}\b(?:environment|machine|system|host|user|available|home|memory|keychain)\b",
     re.IGNORECASE,
 )
-FOLLOW: Final = Phrase(
+FOLLOW: Final = Wording(
     (
         "http",
         "instruction rule directive step command guideline it them there what prompt",
@@ -170,7 +170,7 @@ FOLLOW: Final = Phrase(
     r"|prompt)\b[^\n]{0,50}\b(?:at|from|in|on|found|returned)\b[^\n]{0,40}https?://",
     re.IGNORECASE,
 )
-OBEY: Final = Phrase(
+OBEY: Final = Wording(
     (
         "follow execute obey trust treat process act_on comply",
         "instruction directive command content text message",
@@ -184,19 +184,19 @@ OBEY: Final = Phrase(
     r"|processing directives?|(?:a )?system (?:instruction|message)s?)\b)",
     re.IGNORECASE,
 )
-PASTE: Final = Phrase(
+PASTE: Final = Wording(
     ("http", "copy paste run execute"),
     r"\b(?:copy|run|paste|execute)\b[^.\n]{0,80}\b(?:command|script|code|snippet"
     r"|installation)\b[^\n]{0,120}https?://|https?://[^\n]{0,120}\b(?:copy|paste)\b[^.\n]{0,60}\b(?:terminal"
     r"|shell|powershell|command prompt)",
     re.IGNORECASE,
 )
-TERMINAL: Final = Phrase(
+TERMINAL: Final = Wording(
     ("paste", "terminal shell powershell command_prompt"),
     r"https?://[^\n]{0,160}\bpaste\b[^.\n]{0,60}\b(?:terminal|shell|powershell|command prompt)",
     re.IGNORECASE,
 )
-DOWNLOAD_RUN: Final = Phrase(
+DOWNLOAD_RUN: Final = Wording(
     (
         "http",
         "download fetch curl wget grab run_",
@@ -207,7 +207,7 @@ DOWNLOAD_RUN: Final = Phrase(
     r"|launch)\b|\brun (?:code|script|the script|the binary) from (https?://[^\s`'\")>]+)",
     re.IGNORECASE,
 )
-PASSWORD: Final = Phrase(
+PASSWORD: Final = Wording(
     (
         "pass",
         "extract unzip unpack archive zip rar protected lock",
@@ -230,7 +230,7 @@ LOOSEN: Final = re.compile(
     r"|unrestricted|Bash\(\*|highest priority)",
     re.IGNORECASE,
 )
-MANDATE: Final = Phrase(
+MANDATE: Final = Wording(
     (
         "bash( this_tool this_skill",
         "priority overrid bypass unrestricted deny blocked instead",
@@ -240,7 +240,7 @@ MANDATE: Final = Phrase(
     r"|\bBash\(\*\)[^\n]{0,80}\b(?:no deny|unrestricted|nothing is blocked)",
     re.IGNORECASE,
 )
-AGAINST: Final = Phrase(
+AGAINST: Final = Wording(
     (
         (
             "regardless even_if even_when ignor overrid irrespective without bypass despite cannot can't can_not "
@@ -266,14 +266,14 @@ ACT: Final = re.compile(
     r"|scan\w*|access\w*|operations?|background)\b",
     re.IGNORECASE,
 )
-BACKDOOR: Final = Phrase(
+BACKDOOR: Final = Wording(
     ("backdoor keylogger rootkit reverse_shell password",),
     r"\b(?:include|add|open|create|install|insert|plant|leave)\b[^.\n]{0,30}\b(?:a )?(?:backdoor|keylogger"
     r"|rootkit|reverse shell)\b|\b(?:add|create|insert)\b[^\n]{0,60}\b(?:admin|root|super ?user|user"
     r"|account)\b[^\n]{0,60}\bpassword\s[`'\"]\S{5,40}[`'\"]",
     re.IGNORECASE,
 )
-PROTECTION: Final = Phrase(
+PROTECTION: Final = Wording(
     (
         "disable turn_off deactivate stop kill uninstall",
         "antivirus anti-virus defender gatekeeper firewall edr endpoint security smartscreen audit logging",
@@ -288,7 +288,7 @@ OUTWARD: Final = re.compile(
     r"|webhook)|\b(?:our|their)\s(?:\w{2,12}\s){0,2}(?:server|endpoint|api|service|collector)\b",
     re.IGNORECASE,
 )
-DNS: Final = Phrase(
+DNS: Final = Wording(
     ("dns nslookup scp smtp:// s3",),
     r"\bvia dns\b|\bdns (?:lookup|quer)\w*[^.\n]{0,20}\bto\b|\bnslookup\b|\bscp\b|\bsmtp://|\baws s3 cp\b",
     re.IGNORECASE,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final
 
 from submissions.verification.engine.decoding import decode_base64, decode_hex, rotated
-from submissions.verification.engine.values import DECODED, FILE, HOST, PERSON, REMOTE, Value, labels_of_path
+from submissions.verification.engine.values import DECODED, FILE, HOST, NOTHING, PERSON, REMOTE, Value, labels_of_path
 from submissions.verification.engine.vocabulary import PERSONAL
 
 EXECUTES: Final = frozenset(
@@ -110,17 +111,27 @@ _PERSON: Final = re.compile(
 )
 
 
+@lru_cache(maxsize=4096)
+def _meaning(name: str) -> str:
+    """Return what a function does that no other of ``called_value`` does, or ''."""
+    for meaning, pattern in (("decodes", _DECODES), ("fetches", _FETCHES), ("host", _HOST), ("person", _PERSON)):
+        if pattern.search(name) is not None:
+            return meaning
+    return ""
+
+
 def called_value(name: str, receiver: Value, arguments: Sequence[Value]) -> Value | None:
     """Return what a call of the function ``name`` gives for its ``receiver`` and ``arguments``; None where unknown."""
     last = name.rpartition(".")[2]
-    first = arguments[0] if arguments else Value()
-    labels = receiver.labels.union(*(one.labels for one in arguments))
+    first = arguments[0] if arguments else NOTHING
+    labels = receiver.labels.union(*[one.labels for one in arguments])
     if name == "sqlite3.connect":
         return Value(None, labels | labels_of_path(first.text or "") | {FILE})
     if name in {"open", "io.open"} or last in {"read_text", "read_bytes"}:
         path = first.text if last in {"open"} else receiver.text
         return Value(None, labels | labels_of_path(path or "") | {FILE})
-    if _DECODES.search(name) is not None:
+    meaning = _meaning(name)
+    if meaning == "decodes":
         return _decoded(last, first, labels)
     if last == "decode" and receiver.text is not None and not arguments:
         return Value(receiver.text, labels)
@@ -128,11 +139,11 @@ def called_value(name: str, receiver: Value, arguments: Sequence[Value]) -> Valu
         way = arguments[1].text if len(arguments) > 1 else ""
         text = rotated(first.text) if way and "rot" in way else decode_hex(first.text) if way == "hex" else None
         return Value(text, labels | {DECODED})
-    if _FETCHES.search(name) is not None:
+    if meaning == "fetches":
         return Value(None, frozenset({f"{REMOTE}:{first.text or ''}"}))
-    if _HOST.match(name) is not None:
+    if meaning == "host":
         return Value(None, frozenset({HOST}))
-    if _PERSON.match(name) is not None:
+    if meaning == "person":
         return Value(None, frozenset({PERSON}))
     if name in _COMMANDS:
         personal = first.text is not None and PERSONAL.search(first.text) is not None

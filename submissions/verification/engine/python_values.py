@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final
 
 from submissions.verification.engine.parts import Kind, Part, Sign
 from submissions.verification.engine.values import (
@@ -35,6 +36,8 @@ class PythonValues(ast.NodeVisitor):
         self._last = False
         self._in_class = False
         self._depth = 0
+        self._visitors: dict[type[ast.AST], Callable[[Any], None]] = {}
+        self._handlers: dict[type[ast.AST], Callable[[Any], Value]] = {}
 
     def _sign(self, name: str, node: ast.AST, detail: str = "") -> None:
         offset = getattr(node, "lineno", 1) - 1
@@ -67,24 +70,36 @@ class PythonValues(ast.NodeVisitor):
         elif isinstance(target, ast.Starred):
             self._bind(target.value, value)
 
+    def visit(self, node: ast.AST) -> None:
+        """Follow a node by what its kind is; this is asked for every statement."""
+        kind = type(node)
+        visitor = self._visitors.get(kind)
+        if visitor is None:
+            visitor = self._visitors[kind] = getattr(self, f"visit_{kind.__name__}", self.generic_visit)
+        visitor(node)
+
     def _value(self, node: ast.AST | None) -> Value:
         if node is None:
             return NOTHING
+        if self._depth >= _DEEPEST:
+            return NOTHING
+        kind = type(node)
+        try:
+            handler = self._handlers[kind]
+        except KeyError:
+            handler = self._handlers[kind] = getattr(self, f"_value_{kind.__name__}", self._value_of_parts)
         self._depth += 1
         try:
-            if self._depth > _DEEPEST:
-                return NOTHING
-            handler = getattr(self, f"_value_{type(node).__name__}", None)
-            if handler is not None:
-                value: Value = handler(node)
-                return value
-            labels = frozenset[str]()
-            for child in ast.iter_child_nodes(node):
-                if isinstance(child, (ast.expr, ast.comprehension)):
-                    labels |= self._value(child).labels
-            return Value(None, labels)
+            return handler(node)
         finally:
             self._depth -= 1
+
+    def _value_of_parts(self, node: ast.AST) -> Value:
+        labels = frozenset[str]()
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, (ast.expr, ast.comprehension)):
+                labels |= self._value(child).labels
+        return Value(None, labels) if labels else NOTHING
 
     def _value_Constant(self, node: ast.Constant) -> Value:  # noqa: N802 - named for the node
         if isinstance(node.value, str):
@@ -129,7 +144,7 @@ class PythonValues(ast.NodeVisitor):
     def _value_JoinedStr(self, node: ast.JoinedStr) -> Value:  # noqa: N802 - named for the node
         values = [self._value(one.value if isinstance(one, ast.FormattedValue) else one) for one in node.values]
         text = "".join("{}" if one.text is None else one.text for one in values)
-        return Value(text[:_LONGEST], frozenset[str]().union(*(one.labels for one in values)))
+        return Value(text[:_LONGEST], frozenset[str]().union(*[one.labels for one in values]))
 
     def _value_NamedExpr(self, node: ast.NamedExpr) -> Value:  # noqa: N802 - named for the node
         value = self._value(node.value)
@@ -154,11 +169,11 @@ class PythonValues(ast.NodeVisitor):
         return self._value(node.key) | self._value(node.value)
 
     def _value_Dict(self, node: ast.Dict) -> Value:  # noqa: N802 - named for the node
-        values = [self._value(one) for one in (*node.keys, *node.values) if one is not None]
-        values += [self._value(one) for key, one in zip(node.keys, node.values, strict=True) if key is None]
-        texts = [self._value(one).text for one in node.values]
-        joined = " ".join(text for text in texts if text is not None)[:_LONGEST]
-        return Value(joined, frozenset[str]().union(*(one.labels for one in values)))
+        # Each once: dictionaries within each other would cost a power of their depth.
+        keys = [self._value(one) for one in node.keys if one is not None]
+        values = [self._value(one) for one in node.values]
+        joined = " ".join([one.text for one in values if one.text is not None])[:_LONGEST]
+        return Value(joined, frozenset[str]().union(*[one.labels for one in (*keys, *values)]))
 
     def _value_IfExp(self, node: ast.IfExp) -> Value:  # noqa: N802 - named for the node
         self._value(node.test)
@@ -171,7 +186,7 @@ class PythonValues(ast.NodeVisitor):
         values = [self._value(one) for one in node.elts]
         joined = " ".join(one.text for one in values if one.text is not None)[:_LONGEST]
         # A list of paths stands for what lies there, a list of words for a command.
-        return Value(joined, frozenset[str]().union(*(one.labels for one in values)))
+        return Value(joined, frozenset[str]().union(*[one.labels for one in values]))
 
     _value_Tuple = _value_Set = _value_List  # noqa: N815 - named for the nodes
 

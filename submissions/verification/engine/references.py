@@ -49,6 +49,22 @@ _OUTSIDE: Final = re.compile(
     r"(?<![\w/.:~$}-])((?:~|\$HOME|\$\{HOME\}|%USERPROFILE%|/(?:etc|opt|var|home|root|Users|mnt|srv|Library)"
     r"|(?:\.\./){1,8}[\w.@+-]{1,80})(?:/[\w.@+-]{1,80}){0,12})"
 )
+# Of these one occurs in whatever the above matches and is outside.
+_OUTSIDE_NEEDS: Final = (
+    "~/",
+    "HOME",
+    "%/",
+    "/etc",
+    "/opt",
+    "/var",
+    "/home",
+    "/root",
+    "/Users",
+    "/mnt",
+    "/srv",
+    "/Library",
+    "../",
+)
 _FETCHED_FIRST: Final = re.compile(
     r"\b(?:fetch|read|load|follow|open|visit|download|consult|retrieve)\w{0,3}\b[^\n]{0,60}$", re.IGNORECASE
 )
@@ -117,7 +133,7 @@ def _of_part(part: Part, skill: SkillParts) -> Iterator[Reference]:
     if part.origin == "frontmatter":
         for match in _TOOLS.finditer(text):
             yield Reference(TOOL_SERVER, match[1], part.file, place(text.count("\n", 0, match.start())), USED)
-    if part.kind in {Kind.PROSE, Kind.CODE} and ("/" in text or "\\" in text):
+    if part.kind in {Kind.PROSE, Kind.CODE} and any(one in text for one in _OUTSIDE_NEEDS):
         for match in _OUTSIDE.finditer(text):
             name = _END.sub("", match[1])
             if _is_outside(name, part.file, skill):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from submissions.verification.engine.phrase import Phrase
+from submissions.verification.engine.wording import Wording, Words
 
 _LONGEST: Final = 6000
 _MARK: Final = re.compile(r"\s*(?:[-*+>|#]|\d{1,3}[.)]\s|$)")
@@ -20,7 +20,7 @@ NEGATED: Final = re.compile(
     r"|rather than|instead of|not to)\b",
     re.IGNORECASE,
 )
-TOLD: Final = Phrase(
+TOLD: Final = Wording(
     (
         (
             "detect flag block reject prevent look scan check identif attempt attack inject malicious adversar e.g. "
@@ -37,14 +37,18 @@ TOLD: Final = Phrase(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Sentence:
-    """A sentence with its line in the part (from 0), and whether it is told about rather than asked for."""
+    """A sentence with its line in the part (from 0), and whether it is told about rather than asked for.
+
+    ``bare`` is its text without quotations and addresses, ``words`` are those in both that phrases need.
+    """
 
     text: str
     line: int
     told: bool
     bare: str
+    words: Words
 
 
 def paragraphs(text: str) -> Iterator[tuple[str, list[tuple[int, int]]]]:

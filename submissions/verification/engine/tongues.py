@@ -7,7 +7,7 @@ import tomllib
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -58,11 +58,17 @@ def is_foreign(text: str) -> bool:
     if _has_other_letters(text):
         return True
     found = 0
-    for word in _WORD.findall(text[:20_000].lower()):
-        found += word in _OTHER_WORDS
-        if found == 2:
+    for token in text[:20_000].lower().split():
+        found += _other_words(token)
+        if found >= 2:
             return True
     return False
+
+
+@lru_cache(maxsize=20_000)
+def _other_words(token: str) -> int:
+    """Return how many words that English lacks are in a word with what stands around it."""
+    return sum(word in _OTHER_WORDS for word in _WORD.findall(token))
 
 
 def _has_other_letters(text: str) -> bool:
@@ -73,10 +79,11 @@ def foreign_signs(part: Part, said: Sequence[Sentence]) -> Iterator[Sign]:
     """Yield what the sentences of a part ask for in a language that the readers of English do not know."""
     other = _has_other_letters(part.text)
     plain = [_plain(one.text) for one in said]
+    bare = [URL.sub(" (address) ", one) if "://" in one else one for one in plain]
     places = [place_of(one.text) for one in said]
     for tongue in _tongues():
         if tongue.latin or other:
-            yield from _signs(part, said, (plain, places), tongue)
+            yield from _signs(part, said, (plain, bare, places), tongue)
 
 
 def _plain(text: str) -> str:
@@ -87,17 +94,17 @@ def _plain(text: str) -> str:
 
 
 def _signs(
-    part: Part, said: Sequence[Sentence], known: tuple[Sequence[str], Sequence[str]], tongue: _Tongue
+    part: Part, said: Sequence[Sentence], known: tuple[Sequence[str], Sequence[str], Sequence[str]], tongue: _Tongue
 ) -> Iterator[Sign]:
-    plain, places = known
+    plain, bare, places = known
     anywhere = any(places)
     for index, one in enumerate(said):
-        text = URL.sub(" (address) ", plain[index])
-        around = range(max(0, index - _NEAR), min(len(said), index + _NEAR + 1))
+        text = bare[index]
         if (found := tongue.drop.search(text)) is not None and not _negated(text, found, tongue):
             yield _at("rules-overridden", part, one)
         if not anywhere:
             continue
+        around = range(max(0, index - _NEAR), min(len(said), index + _NEAR + 1))
         place = next((places[near] for near in around if places[near]), "")
         if (found := tongue.obey.search(text)) is not None and place and not _negated(text, found, tongue):
             yield _at("instructions-fetched", part, one, place)
