@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import logging
 from typing import Final
+from urllib.parse import quote
 
 from django.core.handlers.asgi import ASGIRequest
 from django.db import DatabaseError
@@ -26,6 +27,9 @@ _EXACT: Final = "public, max-age=86400, immutable"
 _MOVING: Final = "no-cache"
 # On a thread of its own: waiting for a write lock would hold up a page, and many downloads would hold up intake.
 _counters: Final = DatabaseThreads("download-count", lambda: 1)
+# The limits of proxies are for all headers of an answer together.
+_LONGEST_REASON: Final = 200
+_LONGEST_IN_HEADER: Final = 600
 _TYPES: Final = {"zip": "application/zip", "tar.gz": "application/gzip"}
 
 
@@ -131,8 +135,15 @@ def _warn(answer: HttpResponseBase, version: SkillVersion) -> None:
 
 
 def _in_header(text: str) -> str:
-    # A reason is free text, but a header is one line of ASCII.
-    return "".join(c if " " <= c <= "~" and c not in '"\\' else "?" for c in text)[:200]
+    """Return a reason, which is free text, as one line of ASCII: any other character is percent-encoded UTF-8."""
+    written = ""
+    for character in text[:_LONGEST_REASON]:
+        plain = " " <= character <= "~" and character not in '"\\%'
+        more = character if plain else quote(character, safe="", errors="replace")
+        if len(written) + len(more) > _LONGEST_IN_HEADER:
+            break
+        written += more
+    return written
 
 
 def _count(env: WorkerEnv, version: SkillVersion) -> None:

@@ -87,7 +87,7 @@ def difference(call: ApiCall) -> HttpResponse:
     """Answer ``versions/diff``: a summary of what changed, and one patch."""
     changes = _compare(call)
     patches = [f"--- {one.path}\n+++ {one.path}\n{one.patch}" for one in changes if one.patch]
-    counts = [f"{one.status} {one.path}" for one in changes]
+    counts = [f"{one.status} {one.path}{' (too large to count)' if one.is_too_large else ''}" for one in changes]
     return json_response(
         {
             "from": parameter(call, "from"),
@@ -107,6 +107,7 @@ def comparison(call: ApiCall) -> HttpResponse:
             "status": one.status,
             "additions": one.additions,
             "deletions": one.deletions,
+            "tooLarge": one.is_too_large,
             "patch": one.patch,
         }
         for one in _compare(call)

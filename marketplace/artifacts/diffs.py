@@ -35,14 +35,25 @@ class FileChange:
     """One file that differs.
 
     ``status`` is ``added``, ``removed`` or ``modified``. ``patch`` is the unified diff without its header, and
-    ``additions`` and ``deletions`` count its lines; it is empty for binary files, and ``TOO_LARGE`` beyond the limits.
+    ``additions`` and ``deletions`` count its lines. It is empty for binary files, and ``TOO_LARGE`` beyond the limits,
+    where nobody has counted: both are None.
     """
 
     path: str
     status: str
-    additions: int = 0
-    deletions: int = 0
+    additions: int | None = 0
+    deletions: int | None = 0
     patch: str = ""
+
+    @classmethod
+    def uncounted(cls, path: str, status: str) -> FileChange:
+        """Return the change of a file that is too large to compare."""
+        return cls(path, status, None, None, TOO_LARGE)
+
+    @property
+    def is_too_large(self) -> bool:
+        """Return whether its lines were not counted."""
+        return self.additions is None
 
 
 class Comparisons:
@@ -86,7 +97,7 @@ def compare(before: SkillVersion, after: SkillVersion, read_file: ReadFile, *, k
     for number, path in enumerate(changed):
         status = "modified" if path in old and path in new else "added" if path in new else "removed"
         if number >= MAX_FILES_COMPARED or budget.is_spent():
-            changes.append(FileChange(path, status, patch=TOO_LARGE))
+            changes.append(FileChange.uncounted(path, status))
             continue
         contents = (read_file(before, path) if path in old else b"", read_file(after, path) if path in new else b"")
         changes.append(_change(path, status, *contents, budget))
@@ -130,12 +141,12 @@ def _digests(version: SkillVersion) -> dict[str, tuple[str, bool]]:
 
 def _change(path: str, status: str, old: bytes, new: bytes, budget: _Budget) -> FileChange:
     if max(len(old), len(new)) > MAX_BYTES:
-        return FileChange(path, status, patch=TOO_LARGE)
+        return FileChange.uncounted(path, status)
     before, after = _lines(old), _lines(new)
     if before is None or after is None:
         return FileChange(path, status)
     if not budget.take(before, after):
-        return FileChange(path, status, patch=TOO_LARGE)
+        return FileChange.uncounted(path, status)
     lines = list(_patch(path, before, after))
     return FileChange(
         path,

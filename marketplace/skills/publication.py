@@ -45,7 +45,8 @@ class Publication:
 
     ``also_at`` are the other folders of the repository with the same files. ``continues`` is the folder, now gone, from
     which the skill was published before: it keeps its slug, versions and downloads; ``None`` for any other skill.
-    ``planned_slug`` is the slug that the submitter was told, empty where none was.
+    ``overtaken`` says that what was submitted later, of the same folder, is published already: its commit is the newer
+    one, and leads. ``planned_slug`` is the slug that the submitter was told, empty where none was.
 
     ``verdict`` and ``verdict_summary``, ``findings``, ``engines`` (``name``, ``version``, ``status``),
     ``capabilities``, ``contract`` and ``scan_key`` are copied into the version as they are. ``contract`` is what the
@@ -74,6 +75,7 @@ class Publication:
     capabilities: tuple[str, ...] = ()
     contract: Mapping[str, Any] | None = None
     source_ref: str = ""
+    overtaken: bool = False
     also_at: tuple[str, ...] = ()
     continues: str | None = None
     planned_slug: str = ""

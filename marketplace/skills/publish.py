@@ -88,7 +88,7 @@ def _publish(env: WorkerEnv, prepared: PreparedPublication) -> PublishedVersion:
         version=choose_version(
             publication.declared_version,
             [version.version for version in known],
-            aside="" if publication.source_ref in _NEWEST else publication.commit_sha,
+            aside="" if publication.source_ref in _NEWEST and not publication.overtaken else publication.commit_sha,
         ),
         ordinal=max((version.ordinal for version in known), default=0) + 1,
         **prepared.version_fields,

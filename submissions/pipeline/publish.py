@@ -7,6 +7,7 @@ from typing import Any
 from django.db import transaction
 
 from marketplace.catalog import Publication, PublishedFile, prepare_publication, publish_skill
+from submissions.models import SUBMISSION_PREFIX, SubmissionEntry
 from submissions.pipeline.run import ACTOR, Run
 from submissions.states import State
 from submissions.store.evidence import STRUCTURE, Evidence, contract_of, findings_of
@@ -14,6 +15,8 @@ from submissions.store.records import Submission
 from submissions.store.transitions import transition
 from submissions.verification.packages import SkillPackage
 from submissions.verification.scan_keys import key_of_results
+from vskill.environments import WorkerEnv
+from vskill.kv.clock import parse_isoformat
 
 
 def _summary(submission: Submission, summary: str) -> str:
@@ -31,6 +34,16 @@ def _scan_key(evidence: list[Evidence], decision: dict[str, Any]) -> str:
     """Return the key of the scan that a skill is published by; empty where no engine has read it."""
     results = [one.result for one in evidence if one.engine != STRUCTURE]
     return key_of_results(results, str(decision.get("policyHash", ""))) if results else ""
+
+
+def _is_overtaken(env: WorkerEnv, submission: Submission) -> bool:
+    """Return whether a later submission of the same skill is published already, as while this one was held."""
+    submitted_at = parse_isoformat(submission.value.get("createdAt"))
+    if not submission.text("identity") or submitted_at is None:
+        return False
+    same = SubmissionEntry.objects.using(env.database).filter(namespace=env.name, identity=submission.text("identity"))
+    later = same.filter(submitted_at__gt=submitted_at, state=State.PUBLISHED)
+    return later.exclude(key=f"{SUBMISSION_PREFIX}{submission.id}").exists()
 
 
 def publish_package(run: Run, package: SkillPackage, evidence: list[Evidence]) -> Submission:
@@ -68,6 +81,7 @@ def publish_package(run: Run, package: SkillPackage, evidence: list[Evidence]) -
         contract=contract_of(current),
         also_at=_texts(submission.value.get("alsoAt")),
         continues=continues if isinstance(continues := submission.value.get("continues"), str) else None,
+        overtaken=_is_overtaken(run.env, submission),
         signature=run.signature,
         scan_key=_scan_key(current, decision),
         planned_slug=submission.text("plannedSlug"),

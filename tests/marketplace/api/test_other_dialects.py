@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 from django.test import Client
@@ -82,8 +83,18 @@ def test_a_reason_cannot_break_out_of_its_header(client: Client, env: WorkerEnv)
     publish_example(env)
     yank_version(env, "hello-skill", "0.0.1", actor="test", reason='broken"\r\nSet-Cookie: a=b\u2028é')
     answer = client.get("/skills/hello-skill/download/0.0.1.zip")
-    assert answer.headers["Warning"] == '299 - "This version was yanked: broken???Set-Cookie: a=b??"'
+    said = "broken%22%0D%0ASet-Cookie: a=b%E2%80%A8%C3%A9"
+    assert answer.headers["Warning"] == f'299 - "This version was yanked: {said}"'
+    assert answer.headers["X-Vskill-Yanked"] == said
     assert "Set-Cookie" not in answer.headers
+
+
+def test_a_reason_in_any_letters_arrives_in_its_header_and_never_fills_it(client: Client, env: WorkerEnv) -> None:
+    publish_example(env)
+    yank_version(env, "hello-skill", "0.0.1", actor="test", reason=f"Löscht 100 % der Dateien: {'あ' * 300}")
+    said = client.get("/skills/hello-skill/download/0.0.1.zip").headers["X-Vskill-Yanked"]
+    assert unquote(said).rstrip("あ") == "Löscht 100 % der Dateien: "
+    assert 550 < len(said) <= 600
 
 
 @pytest.mark.parametrize("address", ["skills/hello-skill", "acme/hello-skill", "acme@hello-skill"])

@@ -69,7 +69,8 @@ def test_hostile_files_cost_at_most_two_seconds_together(repeats: int) -> None:
 def test_a_file_beyond_a_limit_says_so(text: str) -> None:
     other = woven("b", 20, "") if text.count("\n") == 1999 else "short"
     [change], _read = compared({"a": text}, {"a": other})
-    assert change == FileChange("a", "modified", patch=TOO_LARGE)
+    assert change == FileChange("a", "modified", None, None, TOO_LARGE)
+    assert change.is_too_large
 
 
 def test_a_binary_file_has_no_patch() -> None:

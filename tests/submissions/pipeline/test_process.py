@@ -12,7 +12,7 @@ from django.test import AsyncClient, override_settings
 
 from marketplace.models import SkillEntry, SkillVersion
 from marketplace.skills.blocklist import BlockKind, add_block
-from submissions.operations import approve, requeue
+from submissions.operations import approve, reject, requeue
 from submissions.pipeline.process import process_submission
 from submissions.queue.database import get_queue
 from submissions.states import State
@@ -84,6 +84,32 @@ async def test_an_approved_skill_is_published_and_says_what_was_found(env: Worke
     assert version.verdict == published.text("verdict")
     assert version.verdict_summary == "Held by the checks, then approved by an operator: a training example"
     assert [step.actor for step in await readers.run(history, env, submission.id)].count("operator") == 1
+
+
+async def test_an_older_commit_that_is_approved_after_a_newer_one_was_published_does_not_lead(
+    env: WorkerEnv, tmp_path: Path
+) -> None:
+    url = repository(tmp_path, {"key-helper/SKILL.md": EVIL})
+    older = await worked_off(env, await submitted_one(env, url))
+    await writers.run(reject, env, older.id, actor="operator", reason="not like this")
+    commit(tmp_path / "repository.git", {"key-helper/SKILL.md": skill_md("key-helper", "Helps with keys.")})
+    newer = await worked_off(env, await submitted_one(env, url))
+    assert newer.state is State.PUBLISHED
+
+    await writers.run(requeue, env, older.id, actor="operator", reason="looked again")
+    assert (await worked_off(env, older)).state is State.ON_HOLD
+    await writers.run(approve, env, older.id, actor="operator", reason="a lesson")
+    assert (await worked_off(env, older)).state is State.PUBLISHED
+    versions = {one.submission_id: one async for one in SkillVersion.objects.all()}
+    latest = (await SkillEntry.objects.aget(slug="key-helper")).latest_version
+    assert versions[newer.id].version == latest
+    assert versions[older.id].version == f"0.0.0-g{versions[older.id].commit_sha[:12]}"
+
+    # What comes after both leads again.
+    commit(tmp_path / "repository.git", {"key-helper/SKILL.md": skill_md("key-helper", "Helps with many keys.")})
+    newest = await worked_off(env, await submitted_one(env, url))
+    entry = await SkillEntry.objects.aget(slug="key-helper")
+    assert entry.latest_version == newest.text("version")
 
 
 async def test_content_that_changes_after_approval_is_checked_again(env: WorkerEnv, tmp_path: Path) -> None:
