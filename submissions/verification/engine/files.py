@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Final
 
+from submissions.verification.engine.byte_patterns import BytePattern, byte_patterns
 from submissions.verification.engine.guessing import guess_language
 from submissions.verification.engine.manifests import is_markup, read_manifest, read_markup, read_object, text_of_markup
 from submissions.verification.engine.markdown import read_markdown
@@ -56,7 +57,7 @@ class SkillParts:
     """What a skill consists of: its parts in the order of its files, what was left unread, and disguises of letters.
 
     ``unread`` and ``disguises`` are tuples of a file and a sentence, and of a file, a line and a kind. ``documents``
-    are the texts of the files whose names are not those of code, within a length.
+    are the texts of the files whose names are not those of code, within a length. ``patterns`` are those of bytes.
     """
 
     parts: list[Part] = field(default_factory=list)
@@ -64,6 +65,7 @@ class SkillParts:
     disguises: list[tuple[str, int, str]] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
     documents: dict[str, str] = field(default_factory=dict)
+    patterns: list[BytePattern] = field(default_factory=list)
 
 
 def read_skill(root: Path) -> SkillParts:
@@ -84,6 +86,7 @@ def read_skill(root: Path) -> SkillParts:
                 # What is put behind a lot of text is at its end. Lines of the end are counted without those between.
                 file.seek(-_END, os.SEEK_END)
                 data = data[: MAX_FILE - _END] + b"\n\n" + file.read(_END)
+        skill.patterns += byte_patterns(data, name)
         if (text := _text_of(data, name, skill)) is None:
             continue
         if size > MAX_FILE and PurePosixPath(name).suffix.lower() not in _TABLES:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
+from submissions.verification.engine.byte_patterns import signs_of_bytes
 from submissions.verification.engine.context import Promise, is_lesson, promise_of
 from submissions.verification.engine.deeds import contract_of
 from submissions.verification.engine.files import SkillParts, read_skill
@@ -57,7 +58,12 @@ def judge(root: Path) -> Judgement:
     skill = read_skill(root)
     reading = Reading(skill)
     promise = promise_of(skill)
-    signs = [*reading.signs, *_of_letters(skill), *_together(skill, reading.signs)]
+    signs = [
+        *reading.signs,
+        *_of_letters(skill),
+        *signs_of_bytes(skill.patterns),
+        *_together(skill, reading.signs),
+    ]
     weighed: dict[tuple[str, str, int], tuple[Sign, str]] = {}
     counts: Counter[tuple[str, str]] = Counter()
     for sign in signs:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-VERSION: Final = "7"
+VERSION: Final = "8"
 """The version of the engine, which results are keyed by: raise it with every change of what is read or judged."""
 
 MOST_FINDINGS: Final = 300

@@ -22,6 +22,9 @@ def found(tmp_path: Path, files: dict[str, str]) -> dict[str, Severity]:
     for name, content in {"SKILL.md": "# Helper\n", **files}.items():
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
+        if content.startswith("hex:"):
+            path.write_bytes(bytes.fromhex(content.removeprefix("hex:")))
+            continue
         path.write_text(HEAD + content.lstrip("\n") if name == "SKILL.md" else content.lstrip("\n"), encoding="utf-8")
     worst: dict[str, Severity] = {}
     for sign, severity in judge(tmp_path).findings:
