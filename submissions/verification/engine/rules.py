@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 VERSION: Final = "8"
 """The version of the engine, which results are keyed by: raise it with every change of what is read or judged."""
 
 MOST_FINDINGS: Final = 300
+MEASURED: Final = Path(__file__).with_name("measured.json")
+"""What each rule held when it was last measured, written by `manage.py rules --measured`."""
 
 
 @dataclass(frozen=True)
@@ -32,3 +35,9 @@ def _read() -> Mapping[str, Rule]:
 
 
 RULES: Final = _read()
+
+
+def read_measured() -> dict[str, Any]:
+    """Return what each rule held when it was last measured: ``version``, ``samples`` by label, and ``rules`` by id."""
+    found: dict[str, Any] = json.loads(MEASURED.read_text(encoding="utf-8"))
+    return found
