@@ -33,6 +33,7 @@ NOT_RUN: Final = {
     "evaluate": "measures a corpus, which tests/submissions/commands builds",
     "PATH": "stands for a folder",
     "FILE": "stands for a file",
+    "REPORT": "stands for a file",
     "JOB": "stands for the id of a job",
     "migrate": "has tables of its own to make, in the tests below and in test_restore",
     "--write": "writes documents, which other tests compare",

@@ -25,8 +25,8 @@ each rule there is a skill that breaks it and an honest one that is similar, in
 
 The last column is what a rule held when it was measured on labelled public skills (docs/verification.md): how many of
 those that it held were malicious, and the interval of Wilson of 95 % of that share. The rules were written by people
-who had seen these skills, so that on others the share is lower. `manage.py rules --measured REPORT` renews it from the
-report of `manage.py evaluate --json`.
+who had seen these skills, so that on others the share is lower. `manage.py rules --measured REPORT` renews it from a
+report of the measurement in JSON (docs/scanning.md).
 """
 _HEADER: Final = "| rule | severity | what it finds | why it matters | what to do | malicious of what it held |"
 
