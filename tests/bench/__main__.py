@@ -1,4 +1,6 @@
-"""Measure: ``python -m tests.bench [--area NAME ...] [--entries N ...] [--jobs N] [--database NAME ...] [--rounds N]``.
+"""Measure: ``python -m tests.bench [--area NAME ...] [--database NAME ...] [--rounds N] [--strict]``.
+
+``--entries``, ``--jobs`` and ``--skills`` say how much there is to measure.
 
 Prints a table and writes build/bench.json. Each database is made for this run and deleted after it; the data of an
 instance in this folder is not touched. The exit code is 0 when everything could be measured, and with ``--strict`` 1
@@ -17,6 +19,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
+from tests.bench.pages import measure_pages
 from tests.bench.pipeline import measure_pipeline
 from tests.bench.queue import measure_queue
 from tests.bench.rows import Row, from_json, table, write
@@ -24,7 +27,7 @@ from tests.services.postgres import PostgresUnavailable, postgres_server
 
 OUTPUT = Path("build") / "bench.json"
 DATABASES = ("sqlite", "postgres")
-AREAS = ("kv", "queue", "pipeline")
+AREAS = ("kv", "queue", "pipeline", "pages")
 LEAST_ENTRIES = 4_000
 
 
@@ -32,6 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
     parser.add_argument("--entries", type=entries_of, nargs="+", default=[10_000, 100_000])
     parser.add_argument("--jobs", type=int, default=5_000, help="messages that the queue and its peers work off")
+    parser.add_argument("--skills", type=int, default=10_000, help="skills of the registry whose pages are measured")
     parser.add_argument("--area", choices=AREAS, nargs="+", default=list(AREAS))
     parser.add_argument("--database", choices=DATABASES, nargs="+", default=list(DATABASES))
     parser.add_argument("--rounds", type=int, default=3, help="how often each measurement is repeated")
@@ -48,6 +52,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if "pipeline" in options.area:
                 print(f"{database}, pipeline ...", file=sys.stderr, flush=True)
                 rows += measure_pipeline(database, options.rounds)
+            if "pages" in options.area:
+                print(f"{database}, pages ...", file=sys.stderr, flush=True)
+                rows += measure_pages(database, options.skills)
         except PostgresUnavailable as reason:
             print(f"{database}: not measured, {reason}", file=sys.stderr, flush=True)
     write(rows, OUTPUT)

@@ -1,0 +1,124 @@
+"""The addresses that are measured: every route of the public site and API, each list in its orders and filters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Final
+from urllib.parse import urlencode
+
+from marketplace.pages.list_query import SORTS
+
+LIST, SEARCH_PAGE, SEARCH_API, ONE, ADMIN = "list", "search page", "search API", "one thing", "admin"
+# How often the time of the trivial page an address may take.
+BARS: Final[Mapping[str, float]] = {LIST: 5, SEARCH_PAGE: 8, SEARCH_API: 5, ONE: 5, ADMIN: 3}
+ORDERS: Final = tuple(sort for sort in SORTS if sort != "relevance")
+API_ORDERS: Final = ("newest", "updated", "name", "downloads", "trending")
+
+
+@dataclass(frozen=True)
+class Address:
+    """An address and the kind of page that it is, which has a bar."""
+
+    kind: str
+    path: str
+
+    @property
+    def shown(self) -> str:
+        """Return the address without the long part of a cursor."""
+        before, found, _rest = self.path.partition("cursor=")
+        return f"{before}{found}..." if found else self.path
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What a registry holds, of which addresses are made.
+
+    ``filters`` are common values of the facets, ``rare`` rare ones. ``small`` and ``large`` are publishers. ``deep``
+    are cursors of the API by order, far into its list.
+    """
+
+    slug: str
+    version: str
+    submission: str
+    repository: str
+    small: str
+    large: str
+    filters: Mapping[str, str]
+    rare: Mapping[str, str]
+    deep: Mapping[str, str]
+
+
+def public_addresses(sample: Sample) -> Iterator[Address]:
+    """Yield the addresses that visitors and clients read."""
+    yield Address(LIST, "/")
+    for filters in ({}, *_choices(sample.filters), *_choices(sample.rare)):
+        for sort in ORDERS:
+            yield Address(LIST, f"/skills?{urlencode({**filters, 'sort': sort})}")
+    for handle in (sample.small, sample.large):
+        yield Address(LIST, f"/publishers/{handle}")
+        yield Address(LIST, f"/skills?{urlencode({'publisher': handle})}")
+        yield Address(LIST, f"/{handle}/.well-known/agent-skills/index.json")
+        yield Address(LIST, f"/publishers/{handle}/.well-known/agent-skills/index.json")
+    yield Address(LIST, "/queue")
+    yield Address(LIST, f"/queue?{urlencode({'repository': sample.repository})}")
+    for sort in API_ORDERS:
+        yield Address(LIST, f"/api/v1/skills?sort={sort}")
+        if sort in sample.deep:
+            yield Address(LIST, f"/api/v1/skills?{urlencode({'sort': sort, 'cursor': sample.deep[sort]})}")
+    yield Address(LIST, "/api/v1/blocklist")
+    for words in (sample.slug, "pdf", "extract invoices", "ext", "zzzzqqq"):
+        query = urlencode({"q": words})
+        yield Address(SEARCH_PAGE, f"/skills?{query}")
+        for place in ("/api/search", "/api/v1/search", "/api/v1/skills/search"):
+            yield Address(SEARCH_API, f"{place}?{query}")
+    yield from (Address(ONE, path) for path in _single(sample))
+
+
+def _choices(values: Mapping[str, str]) -> Iterator[dict[str, str]]:
+    for size in range(1, len(values) + 1):
+        yield from map(dict, combinations(values.items(), size))
+
+
+def _single(sample: Sample) -> Iterator[str]:
+    skill, submission = f"/skills/{sample.slug}", sample.submission
+    yield from (skill, f"{skill}/scan", f"{skill}/files/SKILL.md", f"{skill}/images/none.png")
+    yield from (f"{skill}/download/{sample.version}.tar.gz", f"{skill}/download/{sample.version}.zip")
+    index = ".well-known/agent-skills/index.json"
+    yield from (f"{skill}/{index}", f"/{sample.small}@{sample.slug}/{index}", f"/{sample.small}/{sample.slug}/{index}")
+    yield from (f"/{index}", "/.well-known/clawhub.json", "/.well-known/clawdhub.json")
+    yield from ("/about/verification", "/about/api", "/submit", "/jobs/none", "/api/v1/jobs/none")
+    yield from (f"/submissions/{submission}", f"/api/v1/submissions/{submission}", "/api/v1/listings/none")
+    api = "/api/v1"
+    yield from (f"{api}/resolve?slug={sample.slug}&hash=0", f"{api}/download?slug={sample.slug}")
+    yield from (f"{api}/whoami", f"{api}/stars/{sample.slug}", f"{api}/skills/-/upload")
+    yield f"{api}/blocklist/check?name={sample.slug}"
+    owner, repository = sample.repository.rsplit("/", 2)[-2:]
+    for named in (f"{api}/skills/{sample.slug}", f"{api}/skills/{owner}/{repository}/{sample.slug}"):
+        yield from (named, f"{named}/versions", f"{named}/versions/{sample.version}")
+        yield from (f"{named}/file?path=SKILL.md", f"{named}/install", f"{named}/moderation", f"{named}/verify")
+        yield from (f"{named}/external-scans", f"{named}/repo-health")
+        versions = urlencode({"from": sample.version, "to": sample.version})
+        yield from (f"{named}/versions/diff?{versions}", f"{named}/versions/compare?{versions}")
+
+
+def admin_addresses(pages: int) -> Iterator[Address]:
+    """Yield the lists of the admin: the first page and the last of so many, every order, every filter."""
+    of_skills = ("visibility=visible", "verdict=held", "entries=aliases", "q=extract", "q=@amber")
+    lists: dict[str, tuple[int, tuple[str, ...]]] = {
+        "marketplace/skillentry": (7, of_skills),
+        "marketplace/historyevent": (0, ("q=skill:extract",)),
+        "submissions/submissionentry": (6, ("state=ON_HOLD", "q=https://git.demo.invalid/amber")),
+        "submissions/heldsubmission": (0, ()),
+        "kv/kventry": (4, ()),
+    }
+    for name, (columns, queries) in lists.items():
+        place = f"/admin/{name}/"
+        yield Address(ADMIN, place)
+        if queries:
+            # The others hold few rows.
+            yield Address(ADMIN, f"{place}?p={pages}")
+        yield from (Address(ADMIN, f"{place}?{query}") for query in queries)
+        for column in range(1, columns + 1):
+            yield from (Address(ADMIN, f"{place}?o={sign}{column}") for sign in ("", "-"))

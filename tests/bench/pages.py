@@ -1,0 +1,29 @@
+"""Measure every page of a large registry beside a page that does nothing, on one database."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.bench.page_addresses import BARS
+from tests.bench.rows import Row, at_most
+from tests.bench.workers import bench_database, last_line, let_it_count, our_module, run_to_end
+
+OURS: Final = our_module("tests.bench.pages_ours")
+# A 95th percentile of fewer is the slowest alone.
+_REQUESTS: Final = 20
+
+
+def measure_pages(database: str, skills: int) -> list[Row]:
+    """Return the 95th percentile of each address, in times that of the trivial page of the same run."""
+    area = f"pages, {database}, {skills:,} skills"
+    with bench_database(database) as environment:
+        run_to_end([*OURS, "prepare", str(skills)], environment)
+        let_it_count(environment["DATABASE_URL"])
+        told = last_line(run_to_end([*OURS, "measure", str(_REQUESTS)], environment))
+    rows = [Row(area, "the trivial page, p95", told["trivial"], "ms")]
+    rows.append(Row(area, "the trivial page of the admin, p95", told["trivial_admin"], "ms"))
+    for page in told["pages"]:
+        title = f"{page['kind']}: {page['path']}"
+        rows.append(at_most(area, title, page["ratio"], BARS[page["kind"]]))
+        rows.append(Row(area, f"{title}, median", page["of_medians"], "x"))
+    return rows

@@ -1,0 +1,154 @@
+"""Our part of the measurement of pages: ``prepare SKILLS`` or ``measure ROUNDS``, in a process of its own.
+
+Requests go through the whole application in this process, without a network. Each round asks for every address once,
+in another order, and for the trivial pages again and again in between, so that a machine that is slow for a while is
+slow for all of them.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+import time
+from collections import defaultdict
+from statistics import median, quantiles
+from typing import Any, Final
+
+import django
+
+if __name__ == "__main__":
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "vskill.settings")
+    os.environ["VSKILL_HOSTS"] = "testserver"
+    django.setup()
+
+from asgiref.sync import async_to_sync
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.core.management import call_command
+from django.test import AsyncClient, override_settings
+
+from marketplace.derived_models import SkillCount
+from marketplace.models import SkillEntry, SkillVersion
+from marketplace.skills.counts import COUNTED_FACETS
+from marketplace.skills.listing import list_skills
+from tests.bench.page_addresses import ADMIN, API_ORDERS, Address, Sample, admin_addresses, public_addresses
+from tests.bench.ready import say
+from vskill.entry_admin import MOST_COUNTED
+from vskill.environments import WorkerEnv, get_environment
+from vskill.kv.threads import close_database_threads, readers
+from vskill.worker_context import run_with_worker_env
+
+TRIVIAL: Final = Address("trivial", "/favicon.ico")
+TRIVIAL_ADMIN: Final = Address("trivial admin", "/admin/password_change/")
+# Requests between two for a trivial page.
+_BETWEEN: Final = 6
+# Rows of a page of the admin.
+_OF_A_PAGE: Final = 50
+_FINE: Final = frozenset({200, 301, 404, 410})
+
+
+def prepare(skills: int) -> None:
+    """Make the tables and the skills."""
+    call_command("migrate", verbosity=0)
+    call_command("load_demo", "--skills", str(skills), "--json")
+
+
+def sample_of(env: WorkerEnv) -> Sample:
+    """Return what the registry holds: common and rare values of facets, and cursors near the end of each list."""
+    filters, rare = {}, {}
+    for facet in COUNTED_FACETS:
+        counts = SkillCount.objects.filter(namespace=env.name, within="", kind=facet, count__gt=0).order_by("-count")
+        values = list(counts.values_list("value", flat=True))
+        filters[facet], rare[facet] = values[0], values[-1]
+    skill = SkillEntry.objects.filter(namespace=env.name, publisher_handle=rare["publisher"]).order_by("pk")[0]
+    version = SkillVersion.objects.filter(skill=skill).order_by("-ordinal")[0]
+    return Sample(
+        slug=skill.slug,
+        version=version.version,
+        submission=version.submission_id,
+        repository=skill.repo_url,
+        small=rare["publisher"],
+        large=filters["publisher"],
+        filters=filters,
+        rare=rare,
+        deep={sort: cursor for sort in API_ORDERS if (cursor := _deep(env, sort))},
+    )
+
+
+def _deep(env: WorkerEnv, sort: str) -> str:
+    """Return a cursor after nine tenths of a list."""
+    cursor, left = "", SkillEntry.objects.filter(namespace=env.name).count() * 9 // 10
+    while left > 0:
+        page = list_skills(env, sort=sort, limit=200, cursor=cursor or None)
+        if page.next_cursor is None:
+            return cursor
+        cursor, left = page.next_cursor, left - 200
+    return cursor
+
+
+async def measure(env: WorkerEnv, rounds: int) -> dict[str, Any]:
+    """Return the 95th percentile and the median of each address, in times those of its trivial page."""
+    sample = await readers.run(sample_of, env)
+    count = await SkillEntry.objects.filter(namespace=env.name).acount()
+    user, _made = await get_user_model().objects.aget_or_create(username="bench", is_staff=True, is_superuser=True)
+    visitor, operator = AsyncClient(), AsyncClient()
+    await operator.aforce_login(user)
+    addresses = [*public_addresses(sample), *admin_addresses(min(MOST_COUNTED, count) // _OF_A_PAGE)]
+    times: defaultdict[Address, list[float]] = defaultdict(list)
+
+    async def ask(address: Address) -> None:
+        client = operator if address.kind in (ADMIN, TRIVIAL_ADMIN.kind) else visitor
+        begun = time.perf_counter()
+        answer = await client.get(address.path)
+        if answer.streaming:
+            async for _part in answer:
+                pass
+        times[address].append((time.perf_counter() - begun) * 1000)
+        assert answer.status_code in _FINE, (address.path, answer.status_code)
+
+    for address in (TRIVIAL, TRIVIAL_ADMIN, *addresses):
+        # What is only imported or compiled at the first request is no cost of a page.
+        await ask(address)
+    times.clear()
+    chance = random.Random(1)
+    for _round in range(rounds):
+        chance.shuffle(addresses)
+        for number, address in enumerate(addresses):
+            if number % _BETWEEN == 0:
+                await ask(TRIVIAL)
+                await ask(TRIVIAL_ADMIN)
+            await ask(address)
+    pages = []
+    for one in addresses:
+        beside = times[TRIVIAL_ADMIN if one.kind == ADMIN else TRIVIAL]
+        ratios = {"ratio": _p95(times[one]) / _p95(beside), "of_medians": median(times[one]) / median(beside)}
+        pages.append({"kind": one.kind, "path": one.shown, **ratios})
+    pages.sort(key=lambda page: -page["ratio"])
+    return {"trivial": _p95(times[TRIVIAL]), "trivial_admin": _p95(times[TRIVIAL_ADMIN]), "pages": pages}
+
+
+def _p95(milliseconds: list[float]) -> float:
+    return quantiles(milliseconds, n=20, method="inclusive")[-1]
+
+
+def main() -> None:
+    """Do what the command line says."""
+    if sys.argv[1] == "prepare":
+        prepare(int(sys.argv[2]))
+        return
+    env = get_environment("default")
+
+    async def run() -> dict[str, Any]:
+        told: dict[str, Any] = await run_with_worker_env(env, measure, env, int(sys.argv[2]))
+        return told
+
+    limits = dict.fromkeys(settings.RATE_LIMITS, "")
+    with override_settings(RATE_LIMITS=limits, VISITOR_SECONDS=60.0, VISITOR_WAIT=60.0):
+        told = async_to_sync(run)()
+    close_database_threads()
+    say(told)
+
+
+if __name__ == "__main__":
+    main()
