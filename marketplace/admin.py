@@ -21,7 +21,6 @@ from marketplace.pages.wording import VERDICTS
 from marketplace.records import Visibility
 from marketplace.reference_admin import ReferenceAdmin
 from marketplace.skills.visibility import light_versions
-from vskill.entry_admin import BoundedPaginator
 from vskill.operations_admin import OperationsAdmin
 from vskill.read_only_admin import ChoiceFilter, ReadOnlyAdmin, prefix_range, pretty_json
 from vskill.worker_context import require_worker_env
@@ -81,9 +80,7 @@ class SkillAdmin(OperationsAdmin):
     list_filter = (VisibilityFilter, VerdictFilter, AliasFilter)
     search_fields = ("key",)
     search_help_text = "The beginning of a slug, of a publisher's name with @, or of a repository's address"
-    # By primary key, newest first, which every index of the table can do without sorting.
-    ordering = ("-id",)
-    paginator = BoundedPaginator
+    sortable_by = ("shown_slug",)
     actions = FOR_MANY
     fields = (
         *("key", "page", "display_name", "description", "publisher", "repo_url", "skill_path", "license"),
@@ -91,6 +88,11 @@ class SkillAdmin(OperationsAdmin):
         *("versions_table", "events", "content"),
     )
     readonly_fields = fields
+
+    def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
+        """Return the order that an index gives: newest first with a filter that has one, or else by name."""
+        filtered = {"visibility", "verdict"} & request.GET.keys()
+        return ("-published_at", "-id") if filtered else ("key",)
 
     operations = OPERATIONS
     operate_template = "admin/marketplace/operate.html"
@@ -200,7 +202,7 @@ class HistoryAdmin(ReadOnlyAdmin):
     list_display = ("created_at", "subject", "action", "version", "actor", "reason")
     search_fields = ("subject",)
     search_help_text = "The beginning of a key, such as skill:pdf or blocked:owner:"
+    sortable_by = ("subject",)
     ordering = ("-id",)
-    paginator = BoundedPaginator
     fields = ("created_at", "subject", "action", "version", "actor", "reason")
     readonly_fields = fields

@@ -16,7 +16,6 @@ from django.utils.safestring import SafeString
 from marketplace.flags import FlagKind, clear
 from marketplace.models import LaterScan, SkillFlag
 from marketplace.skills.moderation import quarantine_version
-from vskill.entry_admin import BoundedPaginator
 from vskill.environments import WorkerEnv
 from vskill.kv.codec import encode
 from vskill.operations_admin import OperationsAdmin
@@ -85,7 +84,6 @@ class FlagAdmin(OperationsAdmin):
     list_filter = (FlagKindFilter,)
     list_select_related = ("skill", "version")
     ordering = ("-id",)
-    paginator = BoundedPaginator
     actions = ("clear", "quarantine")
     fields = ("created_at", "shown_skill", "shown_version", "kind", "reason", "actor", "shown_details")
     readonly_fields = fields

@@ -11,7 +11,6 @@ from django.http import HttpRequest
 
 from marketplace.known_bad.entries import forget
 from marketplace.models import KnownBad
-from vskill.entry_admin import BoundedPaginator
 from vskill.environments import WorkerEnv
 from vskill.operations_admin import OperationsAdmin
 from vskill.worker_context import require_worker_env
@@ -54,7 +53,6 @@ class KnownBadAdmin(OperationsAdmin):
     search_fields = ("content_hash",)
     search_help_text = "The beginning of a content hash"
     ordering = ("-id",)
-    paginator = BoundedPaginator
     actions = ("forget",)
     fields = (
         *("created_at", "name", "compared", "reason", "source", "found_on", "actor"),

@@ -12,7 +12,6 @@ from django.utils.safestring import SafeString
 from marketplace.models import ReferenceEntry
 from marketplace.reference_changes import ACTOR
 from marketplace.reference_models import ADDRESS_PREFIX
-from vskill.entry_admin import BoundedPaginator
 from vskill.processes.last_runs import LastRun, last_run
 from vskill.read_only_admin import ChoiceFilter, ReadOnlyAdmin, prefix_range, pretty_json
 from vskill.worker_context import require_worker_env
@@ -45,7 +44,6 @@ class ReferenceAdmin(ReadOnlyAdmin):
     search_fields = ("key",)
     search_help_text = "The beginning of a key, such as address: or use:"
     ordering = ("-id",)
-    paginator = BoundedPaginator
     fields = ("key", "url", "host", "version_number", "changed_at", "failures", "due_at", "content")
     readonly_fields = fields
 

@@ -66,6 +66,7 @@ class SubmissionAdmin(OperationsAdmin):
     search_fields = ("key",)
     search_help_text = "The start of a submission id (sub_…), of a repository address, or a skill's exact name"
     ordering = ("-submitted_at",)
+    sortable_by = ("skill", "source")
     actions = (*OPERATIONS, ASK_OUTSIDE.name)
     fields = ("skill", "state_label", "reason", "age", "page", "steps", "key", "version", "content")
     readonly_fields = fields

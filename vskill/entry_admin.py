@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from django.contrib import admin
-from django.core.paginator import Paginator
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
@@ -17,25 +15,7 @@ from vskill.kv.codec import prefix_end
 from vskill.kv.models import AbstractKVEntry, KVEntry
 from vskill.read_only_admin import ReadOnlyAdmin, prefix_range, pretty_json
 
-# Counting walks over every row, and no operator pages past this many.
-MOST_COUNTED: Final = 10_000
 _MOST_KINDS: Final = 30
-
-if TYPE_CHECKING:
-    _Paginator = Paginator[Any]
-else:
-    # Generic for type checkers only.
-    _Paginator = Paginator
-
-
-class BoundedPaginator(_Paginator):
-    """Paginate a list without counting further than ``MOST_COUNTED``."""
-
-    @cached_property
-    def count(self) -> int:
-        """Return how many rows there are, or ``MOST_COUNTED`` where there are more."""
-        rows: Any = self.object_list
-        return int(rows.order_by()[:MOST_COUNTED].count())
 
 
 class KindFilter(admin.SimpleListFilter):
@@ -78,7 +58,7 @@ class KVEntryAdmin(ReadOnlyAdmin):
     search_fields = ("key",)
     search_help_text = "The beginning of a key, such as blocked: or recovery:sub_"
     ordering = ("key",)
-    paginator = BoundedPaginator
+    sortable_by = ("key",)
     fields = ("key", "version", "expiry", "created_at", "updated_at", "pretty_metadata", "pretty")
     readonly_fields = fields
 

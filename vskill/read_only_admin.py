@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from django.contrib import admin
+from django.contrib.admin.views.main import ChangeList
+from django.core.paginator import Paginator
 from django.db import connections
 from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest
@@ -31,6 +34,8 @@ def prefix_range(column: str, text: str) -> Q:
     return lower & Q(**{f"{column}__lt": end}) if end is not None else lower
 
 
+# Counting walks over every row, and no operator pages past this many.
+MOST_COUNTED: Final = 10_000
 # No primary key is longer, and SQLite raises an error for a larger integer.
 _NUMBER: Final = re.compile(r"\d{1,18}", re.ASCII)
 
@@ -78,15 +83,51 @@ class ChoiceFilter(admin.SimpleListFilter):
 
 if TYPE_CHECKING:
     _ModelAdmin = admin.ModelAdmin[Any]
+    _Paginator = Paginator[Any]
 else:
-    # Only type checkers know the class as generic.
+    # Only type checkers know the classes as generic.
     _ModelAdmin = admin.ModelAdmin
+    _Paginator = Paginator
+
+
+class AtLeast(int):
+    """A count that was not taken further; pages show it with a plus."""
+
+    def __str__(self) -> str:
+        """Return the number with a plus."""
+        return f"{int(self)}+"
+
+
+class BoundedPaginator(_Paginator):
+    """Paginate a list without counting further than ``MOST_COUNTED``."""
+
+    @cached_property
+    def count(self) -> int:
+        """Return how many rows there are, or that there are more than ``MOST_COUNTED``."""
+        rows: Any = self.object_list
+        # The keys alone, so that nothing is computed for a row that is only counted.
+        found = int(rows.order_by().values("pk")[: MOST_COUNTED + 1].count())
+        return AtLeast(MOST_COUNTED) if found > MOST_COUNTED else found
+
+
+class _IndexedChangeList(ChangeList):
+    """Order a list by what its admin offers, and not by any column that somebody writes into the address."""
+
+    def get_ordering_field(self, field_name: Any) -> Any:
+        return super().get_ordering_field(field_name) if field_name in (self.sortable_by or ()) else None
 
 
 class ReadOnlyAdmin(_ModelAdmin):
-    """Show rows of the current environment; nothing is added, edited or deleted by hand."""
+    """Show rows of the current environment; nothing is added, edited or deleted by hand.
+
+    A list is counted up to a bound. ``sortable_by`` names the columns that an index orders by, where there may be many
+    rows; ``None`` is any column.
+    """
 
     show_full_result_count = False
+    # They count the whole list once for each choice of each filter.
+    show_facets = admin.ShowFacets.NEVER
+    paginator = BoundedPaginator
     list_per_page = 50
     environment_column: ClassVar[str] = "namespace"
 
@@ -95,6 +136,10 @@ class ReadOnlyAdmin(_ModelAdmin):
         env = require_worker_env()
         rows: QuerySet[Any] = self.model._default_manager.using(env.database)
         return rows.filter(**{self.environment_column: env.name}).order_by(*self.get_ordering(request))
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        """Return the list that keeps to the orders of ``sortable_by``."""
+        return _IndexedChangeList
 
     def search_condition(self, term: str) -> Q:
         """Return the condition for a search term, which an index must answer; by default a prefix of the first field.

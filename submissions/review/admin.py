@@ -25,7 +25,6 @@ from submissions.review.undo import undo
 from submissions.review.waive import CHOICES, WAIVE, waive_posted
 from submissions.states import STATES, State
 from submissions.waivers.store import InvalidWaiver
-from vskill.entry_admin import BoundedPaginator
 from vskill.errors import VskillError
 from vskill.hidden_characters import reveal_hidden
 from vskill.read_only_admin import ReadOnlyAdmin
@@ -46,7 +45,6 @@ class ReviewAdmin(ReadOnlyAdmin):
     list_filter = (VerdictFilter, RuleFilter, EngineFilter, OwnerFilter)
     search_fields = ("key",)
     ordering = ORDER
-    paginator = BoundedPaginator
     change_list_template = "admin/submissions/review_list.html"
     environment_column: ClassVar[str] = "namespace"
 

@@ -15,7 +15,6 @@ from django.utils.safestring import SafeString
 from submissions.models import Waiver
 from submissions.presentation import submission_path
 from submissions.waivers.store import revoke
-from vskill.entry_admin import BoundedPaginator
 from vskill.environments import WorkerEnv
 from vskill.kv.clock import database_now
 from vskill.operations_admin import OperationsAdmin
@@ -74,7 +73,6 @@ class WaiverAdmin(OperationsAdmin):
     search_fields = ("skill_name",)
     search_help_text = "The exact name of a skill"
     ordering = ("-id",)
-    paginator = BoundedPaginator
     actions = ("end",)
     fields = (
         *("skill_name", "title", "rule_id", "engine", "shown_place", "shown_scope", "reason", "owner"),

@@ -34,9 +34,9 @@ from marketplace.skills.counts import COUNTED_FACETS
 from marketplace.skills.listing import list_skills
 from tests.bench.page_addresses import ADMIN, API_ORDERS, Address, Sample, admin_addresses, public_addresses
 from tests.bench.ready import say
-from vskill.entry_admin import MOST_COUNTED
 from vskill.environments import WorkerEnv, get_environment
 from vskill.kv.threads import close_database_threads, readers
+from vskill.read_only_admin import MOST_COUNTED
 from vskill.worker_context import run_with_worker_env
 
 TRIVIAL: Final = Address("trivial", "/favicon.ico")
@@ -100,7 +100,7 @@ async def measure(env: WorkerEnv, rounds: int) -> dict[str, Any]:
     async def ask(address: Address) -> None:
         client = operator if address.kind in (ADMIN, TRIVIAL_ADMIN.kind) else visitor
         begun = time.perf_counter()
-        answer = await client.get(address.path)
+        answer: Any = await client.get(address.path)
         if answer.streaming:
             async for _part in answer:
                 pass
@@ -119,7 +119,7 @@ async def measure(env: WorkerEnv, rounds: int) -> dict[str, Any]:
                 await ask(TRIVIAL)
                 await ask(TRIVIAL_ADMIN)
             await ask(address)
-    pages = []
+    pages: list[dict[str, Any]] = []
     for one in addresses:
         beside = times[TRIVIAL_ADMIN if one.kind == ADMIN else TRIVIAL]
         ratios = {"ratio": _p95(times[one]) / _p95(beside), "of_medians": median(times[one]) / median(beside)}
