@@ -52,6 +52,8 @@ _COMPILED_MAGIC: Final = (
     (b"\x00asm", "a WebAssembly module"),
     (b"dex\n", "an Android program"),
 )
+# Their first line is no command, so that no shell takes them for a script.
+_PICTURE_MAGIC: Final = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff")
 _TAR_MAGIC_OFFSET: Final = 257
 _SHELL_SCRIPT: Final = re.compile(r"\.(sh|bash|zsh|fish|ksh|ps[md]?1|bat|cmd)$", re.IGNORECASE)
 _SHELL_SHEBANG: Final = re.compile(rb"#![^\n]*\b(sh|bash|zsh|fish|ksh|dash|pwsh)\b")
@@ -65,9 +67,14 @@ def archive_kind(path: str, beginning: bytes) -> str | None:
     kind = next((name for magic, name in _ARCHIVE_MAGIC if beginning.startswith(magic)), None)
     if kind is None and beginning[_TAR_MAGIC_OFFSET : _TAR_MAGIC_OFFSET + 5] == b"ustar":
         kind = "tar"
-    if kind == "zip" and _DOCUMENT.search(path) is not None:
+    if kind == "zip" and is_document(path):
         return None
     return kind or (None if _is_text(beginning) else named_archive_kind(path))
+
+
+def is_document(path: str) -> bool:
+    """Return whether a name is that of an office document, a book or a map, which are archives inside."""
+    return _DOCUMENT.search(path) is not None
 
 
 def named_archive_kind(path: str) -> str | None:
@@ -101,6 +108,8 @@ def cannot_run(path: str, beginning: bytes, *, executable: bool) -> bool:
 
     ``executable`` is the file's mode. Text is never data alone, because an agent follows it.
     """
+    # No system runs a picture, whatever its mode says; what is put behind one is read.
+    executable = executable and not beginning.startswith(_PICTURE_MAGIC)
     if executable or beginning.startswith(b"#!") or is_code(path) or compiled_kind(path, beginning) is not None:
         return False
     if _COMPILED.search(path) or _LOADED.search(path) or archive_kind(path, beginning) is not None:

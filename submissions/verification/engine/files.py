@@ -15,8 +15,10 @@ from submissions.verification.engine.guessing import guess_language
 from submissions.verification.engine.manifests import is_markup, read_manifest, read_markup, read_object, text_of_markup
 from submissions.verification.engine.markdown import read_markdown
 from submissions.verification.engine.normal import normal_text, with_newlines
+from submissions.verification.engine.office import DOCUMENT_MAGIC, read_document
 from submissions.verification.engine.packages import is_package_file
 from submissions.verification.engine.parts import Kind, Part
+from submissions.verification.engine.pictures import NOT_READ, is_picture, named_pictures, text_behind
 from submissions.verification.engine.vocabulary import SCRIPT_LANGUAGES
 from submissions.verification.file_kinds import is_code
 
@@ -72,6 +74,7 @@ def read_skill(root: Path) -> SkillParts:
     """Read every file below ``root`` within the limits of this module; links are not followed."""
     skill = SkillParts()
     total = 0
+    pictures: list[str] = []
     paths = sorted(_files(root), key=lambda path: (path.name != "SKILL.md", path.as_posix()))
     for number, path in enumerate(paths):
         name = path.relative_to(root).as_posix()
@@ -82,11 +85,26 @@ def read_skill(root: Path) -> SkillParts:
             continue
         with path.open("rb") as file:
             data = file.read(MAX_FILE + 1)
-            if len(data) > MAX_FILE:
+            if data.startswith(DOCUMENT_MAGIC):
+                # What a document lists is at its end, so that it is read as a whole.
+                data += file.read(MAX_TOTAL - len(data))
+            elif len(data) > MAX_FILE:
                 # What is put behind a lot of text is at its end. Lines of the end are counted without those between.
                 file.seek(-_END, os.SEEK_END)
                 data = data[: MAX_FILE - _END] + b"\n\n" + file.read(_END)
         skill.patterns += byte_patterns(data, name)
+        if (document := read_document(data, name)) is not None:
+            skill.parts += document.parts
+            skill.unread += [(name, why) for why in document.unread]
+            total += sum(len(part.text) for part in document.parts)
+            # A text that only begins as a PDF is still one to an agent.
+            if not data.startswith(b"%PDF-") or not _is_plain(data):
+                continue
+        if is_picture(data):
+            pictures.append(name)
+            if behind := text_behind(data):
+                _read_file(behind, name, skill)
+            continue
         if (text := _text_of(data, name, skill)) is None:
             continue
         if size > MAX_FILE and PurePosixPath(name).suffix.lower() not in _TABLES:
@@ -94,6 +112,7 @@ def read_skill(root: Path) -> SkillParts:
         total += len(data)
         _read_file(text, name, skill)
     skill.parts += _run_by_name(skill)
+    skill.unread += [(name, NOT_READ) for name in named_pictures(pictures, skill.parts)]
     return skill
 
 
@@ -136,10 +155,14 @@ def _files(root: Path) -> Iterator[Path]:
                 yield path
 
 
+def _is_plain(data: bytes) -> bool:
+    try:
+        return b"\0" not in data and bool(data.decode())
+    except UnicodeDecodeError:
+        return False
+
+
 def _text_of(data: bytes, name: str, skill: SkillParts) -> str | None:
-    if data.startswith(b"%PDF-"):
-        skill.unread.append((name, "It is a PDF, whose text is not read."))
-        return None
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return data.decode("utf-16", "replace")
     if b"\0" not in data:

@@ -13,6 +13,7 @@ from submissions.verification.engine.grammar_flows import GrammarFlows
 from submissions.verification.engine.grammars import LONGEST, has_grammar
 from submissions.verification.engine.guessing import guess_language
 from submissions.verification.engine.markdown import read_markdown
+from submissions.verification.engine.office_signs import macro_signs, office_signs, pdf_signs
 from submissions.verification.engine.packages import package_signs
 from submissions.verification.engine.parts import Kind, Part, Sign
 from submissions.verification.engine.prose import MOST_SENTENCES, prose_signs
@@ -81,6 +82,8 @@ class Reading:
             if part.text.count("\n") + part.text.count(". ") > MOST_SENTENCES:
                 self.unread.append((part.file, f"Only the first {MOST_SENTENCES:,} sentences of a section were read."))
             self.signs += prose_signs(part)
+        elif part.language == "office":
+            self.signs += office_signs(part)
         elif part.origin == "":
             self.signs += package_signs(part)
         if part.kind is not Kind.DATA or part.origin == "frontmatter":
@@ -95,6 +98,13 @@ class Reading:
             return self._python(part)
         if language in {"shell", "makefile", "dockerfile"} or (language == "" and part.is_document):
             return self._shell(part) + (self._loose(part) if language == "" else [])
+        if language == "vba":
+            signs, found = macro_signs(part)
+            self.signs += signs
+            return found
+        if language == "pdf script":
+            self.signs += pdf_signs(part)
+            return []
         if language == "powershell":
             return self._shell(part) + self._loose(part)
         if language in {"json", "yaml", "toml", "ini", "html", "sql", "markdown"}:

@@ -35,7 +35,7 @@ class SkillTotal(Engine):
     """Run skilltotal, which takes about 0.1 s per skill."""
 
     name = "skilltotal"
-    adapter = 3
+    adapter = 4
 
     @property
     def version(self) -> str:

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from skilltotal import __version__
 from skilltotal.collector import detect_component
@@ -35,6 +36,9 @@ _MEDIA = re.compile(
     rb"|\x00\x01\x00\x00|OTTO|ttcf|ID3|OggS|fLaC|....ftyp|\x1aE\xdf\xa3|PK\x03\x04",
     re.DOTALL,
 )
+_PICTURE = re.compile(rb"\x89PNG\r\n\x1a\n|\xff\xd8\xff|GIF8[79]a|RIFF....WEBP|\x00\x00\x01\x00", re.DOTALL)
+_PICTURE_NAME = re.compile(r"[\w.%+-]{1,200}\.(?:png|jpe?g|gif|webp|ico)\b", re.IGNORECASE)
+_DOCUMENT = re.compile(r"\.(?:(?:doc|xls|ppt|dot|xlt|pot|pps)[xm]|od[tspg]|epub|kmz)$", re.IGNORECASE)
 _MATCHED_ONLY = re.compile(r"(ST-[A-Z0-9-]+) matched only in ")
 
 
@@ -68,11 +72,12 @@ def main(arguments: list[str]) -> None:
 def _silently_unread(root: Path) -> Iterator[dict[str, Any]]:
     """Yield a note for each file that is too large, and for each that was skipped without a note.
 
-    Those are in a cache folder, or were taken for a binary.
+    Those are in a cache folder, were taken for a binary, or are pictures that a text names.
     """
     index = FileIndex.build(root)
     for name in index.large:
         yield {"title": "File too large to analyze", "reason": "It has more than 2 MiB.", "file": name, "line": None}
+    named = {unquote(name).rpartition(" ")[2] for file in index.files for name in _PICTURE_NAME.findall(file.text)}
     reported = {file.relpath for file in index.files} | {*index.minified, *index.large, *index.compiled}
     for path in sorted(one for one in root.rglob("*") if one.is_file()):
         name = path.relative_to(root).as_posix()
@@ -80,11 +85,15 @@ def _silently_unread(root: Path) -> Iterator[dict[str, Any]]:
             continue
         with path.open("rb") as file:
             head = file.read(16)
+        if _PICTURE.match(head) is not None and path.name.rpartition(" ")[2] in named:
+            yield {"title": "File not read", "reason": "Text in pictures is not read.", "file": name, "line": None}
+            continue
         in_skipped_folder = any(name.startswith(f"{folder}/") for folder, _kind in index.skipped_dirs)
-        if in_skipped_folder or head.startswith(b"%PDF-") or (head and _MEDIA.match(head) is None):
+        is_document = head.startswith(b"%PDF-") or _DOCUMENT.search(name) is not None
+        if in_skipped_folder or is_document or (head and _MEDIA.match(head) is None):
             yield {
                 "title": "File not read",
-                "reason": "It is a PDF, lies in a folder that is passed over, or is neither text nor a kind of media.",
+                "reason": "It is a document, in a folder that is passed over, or neither text nor a kind of media.",
                 "file": name,
                 "line": None,
             }

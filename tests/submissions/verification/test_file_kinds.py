@@ -47,3 +47,8 @@ def test_data_cannot_run(path: str, content: bytes) -> None:
 )
 def test_whatever_could_run_or_be_followed_can(path: str, content: bytes) -> None:
     assert not cannot_run(path, content, executable=False)
+
+
+def test_the_mode_of_a_picture_says_nothing() -> None:
+    assert cannot_run("logo.png", b"\x89PNG\r\n\x1a\n\0\0", executable=True)
+    assert not cannot_run("logo.png", b"\x7fELF\0\0", executable=True)

@@ -28,7 +28,7 @@ async def scan(tmp_path: Path, files: dict[str, str | bytes]) -> EngineResult:
 
 async def test_an_honest_skill_is_clear(tmp_path: Path) -> None:
     result = await scan(tmp_path, {"SKILL.md": skill_md(), "scripts/hello.py": 'print("hello")\n'})
-    assert result == EngineResult("skilltotal", SkillTotal().version, EngineStatus.COMPLETE, adapter=3)
+    assert result == EngineResult("skilltotal", SkillTotal().version, EngineStatus.COMPLETE, adapter=4)
 
 
 async def test_what_a_skill_can_do_is_no_finding(tmp_path: Path) -> None:
@@ -100,6 +100,18 @@ async def test_what_it_did_not_read_makes_the_result_partial(tmp_path: Path, fil
 async def test_a_picture_needs_no_reader(tmp_path: Path) -> None:
     result = await scan(tmp_path, {"SKILL.md": skill_md(), "logo.png": b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0"})
     assert result.status is EngineStatus.COMPLETE
+
+
+async def test_a_picture_that_a_text_names_is_said_to_be_unread(tmp_path: Path) -> None:
+    text = skill_md() + "\nDo what ![steps](img/my%20steps.png) says.\n"
+    picture = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0"
+    result = await scan(tmp_path, {"SKILL.md": text, "img/my steps.png": picture, "logo.png": picture})
+    assert [(one.file, one.why) for one in result.findings] == [("img/my steps.png", "Text in pictures is not read.")]
+
+
+async def test_an_office_document_is_said_to_be_unread(tmp_path: Path) -> None:
+    result = await scan(tmp_path, {"SKILL.md": skill_md(), "plan.docm": b"PK\3\4\0\0"})
+    assert [one.file for one in result.findings] == ["plan.docm"]
 
 
 @pytest.mark.parametrize("folder", ["docs", "tests", "examples"])

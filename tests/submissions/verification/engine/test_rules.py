@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -10,18 +11,22 @@ import pytest
 from submissions.verification.engine.judging import judge
 from submissions.verification.engine.rules import RULES
 from submissions.verification.findings import FindingKind, Severity
+from tests.submissions.verification.engine.office_files import office_file
 
-FIXTURES: dict[str, dict[str, dict[str, str]]] = tomllib.loads(
+FIXTURES: dict[str, dict[str, dict[str, str | dict[str, str]]]] = tomllib.loads(
     Path(__file__).with_name("fixtures.toml").read_text(encoding="utf-8")
 )
 HEAD = "---\nname: helper\ndescription: Helps with small tasks.\n---\n\n"
 
 
-def found(tmp_path: Path, files: dict[str, str]) -> dict[str, Severity]:
-    """Write a skill and return the highest severity of each rule that it breaks."""
+def found(tmp_path: Path, files: Mapping[str, str | dict[str, str]]) -> dict[str, Severity]:
+    """Write a skill and return the highest severity of each rule that it breaks; members make an office document."""
     for name, content in {"SKILL.md": "# Helper\n", **files}.items():
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
+        if isinstance(content, dict):
+            path.write_bytes(office_file(content))
+            continue
         if content.startswith("hex:"):
             path.write_bytes(bytes.fromhex(content.removeprefix("hex:")))
             continue
