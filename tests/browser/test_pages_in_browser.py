@@ -73,6 +73,25 @@ def test_many_skills_are_turned_over_by_keyboard_and_without_scripts(browser: Br
         assert "51 to 100 of 120" in browser.driver.page_source
 
 
+def test_pick_all_is_ticked_while_all_are_and_between_while_some_are(browser: Browser, server: Server) -> None:
+    browser.open(server.submissions["listing"], width=1280)
+    pick_all = browser.driver.find_element(By.CSS_SELECTOR, "input[data-check-all]")
+    boxes = browser.driver.find_elements(By.CSS_SELECTOR, 'input[name="paths"]:not(:disabled)')
+    if not pick_all.is_selected():
+        pick_all.send_keys(Keys.SPACE)
+    assert all(box.is_selected() for box in boxes)
+    boxes[0].send_keys(Keys.SPACE)
+    assert not pick_all.is_selected()
+    assert pick_all.get_property("indeterminate")
+    boxes[0].send_keys(Keys.SPACE)
+    assert pick_all.is_selected()
+    pick_all.send_keys(Keys.SPACE)
+    assert not any(box.is_selected() for box in boxes)
+    browser.open(server.submissions["listing"], width=1280)
+    ticked = browser.ask("[...document.querySelectorAll('[name=paths]:not(:disabled)')].every(box => box.checked)")
+    assert browser.ask("document.querySelector('[data-check-all]').checked") is ticked
+
+
 def test_an_error_page_fits_every_width(browser: Browser, server: Server) -> None:
     for width in WIDTHS:
         browser.open("/skills/there-is-no-such-skill", width=width)

@@ -34,11 +34,27 @@
     if (event.target.matches("select[data-submit]")) event.target.form.requestSubmit();
     const all = event.target.closest("input[data-check-all]");
     if (all) {
-      all.form.querySelectorAll('input[type="checkbox"][name="paths"]:not(:disabled)').forEach(function (box) {
+      boxes(all.form).forEach(function (box) {
         box.checked = all.checked;
       });
+    } else if (event.target.name === "paths") {
+      showWhetherAll(event.target.form);
     }
   });
+
+  function boxes(form) {
+    return Array.from(form.querySelectorAll('input[type="checkbox"][name="paths"]:not(:disabled)'));
+  }
+
+  // "Pick all" is ticked while all are, and neither nor while some are.
+  function showWhetherAll(form) {
+    const all = form.querySelector("input[data-check-all]");
+    if (!all) return;
+    const picked = boxes(form).filter(function (box) { return box.checked; }).length;
+    all.checked = picked > 0 && picked === boxes(form).length;
+    all.indeterminate = picked > 0 && !all.checked;
+  }
+  document.querySelectorAll("input[data-check-all]").forEach(function (all) { showWhetherAll(all.form); });
 
   // A screen reader takes a swapped region for new each time, so a sentence is announced only when it has changed.
   let said = null;
