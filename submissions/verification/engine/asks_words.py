@@ -224,8 +224,9 @@ PLANTED: Final = Wording(
 ORDERS: Final = re.compile(
     r"without (?:asking|confirm|telling)|(?:do not|don't|never) (?:ask|tell|mention)\b[^\n]{0,40}\buser|approve every"
     r"|auto-?approve\b[^\n]{0,30}\b(?:all|every|any|\*)|skip (?:\w+ )?(?:checks?|confirm|verif|signature|approval)"
-    r"|\bbypass(?:Permissions|ing)?\b|silently|(?:priority|precedence) over|highest priority|\|\s*(?:ba|z)?sh\b"
-    r"|unrestricted|no restrictions|send (?:a )?cop|Bash\(\*|\"Bash\"\s*\]"
+    r"|\bbypassPermissions\b|\bbypass(?:ing|es)?\b[^\n]{0,30}\b(?:permission|approv|confirm|check|safe|secur|review"
+    r"|restrict|guard|sandbox|filter|prompt|polic|rule)\w*|silently|(?:priority|precedence) over|highest priority"
+    r"|\|\s*(?:ba|z)?sh\b|unrestricted|no restrictions|send (?:a )?cop|Bash\(\*|\"Bash\"\s*\]"
     r"|\b(?:send|post|upload|fetch|run|forward|load)\b[^\n]{0,60}https?://|need not come up|(?:has|have) agreed",
     re.IGNORECASE,
 )
@@ -262,8 +263,9 @@ STORES: Final = Wording(
 )
 PAYS: Final = Wording(
     ("book buy purchas pay charg order subscri renew transfer send_money invest trade",),
-    r"\b(?:book|buy|purchase|pay|charge|order|subscribe|renew|transfer (?:the )?(?:money|funds|amount)|invest"
-    r"|trade)\w{0,2}\b",
+    # An order is also a sequence, and what a court gives.
+    r"\b(?:book|buy|purchase|pay|charge|subscribe|renew|transfer (?:the )?(?:money|funds|amount)|invest"
+    r"|trade)\w{0,2}\b|(?<!in )(?<!court )(?<!priority )(?<!this )(?<!that )\border(?:s|ed|ing)?\b(?! of| by| \()",
     re.IGNORECASE,
 )
 UNCONFIRMED: Final = Wording(

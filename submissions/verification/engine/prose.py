@@ -6,6 +6,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import islice
+from typing import Final
 
 from submissions.verification.engine import phrases, sentences
 from submissions.verification.engine.asks import Asked, asked_signs
@@ -23,6 +24,15 @@ from submissions.verification.engine.wording import Wording, Words, words_in
 MOST_SENTENCES = 3000
 MOST_LINES = 10**9
 _CURL_DATA = re.compile(r"\bcurl\b[^\n`]{0,200}\s(?:-d|-F|-T|--data\S*|--form|--upload-file)\s")
+
+# Of what AGAINST finds, that which is never said of what somebody else does, or of what its user has allowed.
+_OVERRULES: Final = re.compile(
+    r"\b(?:regardless of|even (?:if|when)|ignor(?:e|es|ing)|overrid(?:e|es|ing)|irrespective of|without waiting for"
+    r"|bypass(?:es|ing)?|despite)\b|\busers? (?:cannot|can't|can not)\b|\bre-?enables?\b|\breinstalls?\b"
+    r"|\brestores? (?:it|itself|the service)\b|\bonly the (?:provider|author)",
+    re.IGNORECASE,
+)
+_MARKS: Final = " \t-*+>#_0123456789.)"
 
 
 def sentences_of(part: Part, words: Words) -> Iterator[Sentence]:
@@ -203,8 +213,13 @@ def _together(part: Part, said: list[Sentence], possible: Possible) -> Iterator[
             and not _negated(one.bare, possible.against, 90)
         ):
             again = [other for other in around if other is not one and possible.against.search(other.bare, other.words)]
-            if again:
+            if again and _overrules(one.bare):
                 yield _at("user-overruled", part, one)
+
+
+def _overrules(text: str) -> bool:
+    """Return whether a sentence goes against its user, or orders an act, and does not tell of what others do."""
+    return _OVERRULES.search(text) is not None or phrases.ACT.match(text.lstrip(_MARKS)) is not None
 
 
 def _negated(text: str, pattern: re.Pattern[str] | Wording, before: int = 40) -> bool:
