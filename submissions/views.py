@@ -13,7 +13,7 @@ from submissions.appeals import MOST, InvalidAppeal, appeal
 from submissions.models import SubmissionEntry
 from submissions.presentation import GROUP_LABELS, listed, submission_page, submission_path
 from submissions.queue.pause import get_pause_sync
-from submissions.states import ACTIVE_STATES, STATES, State
+from submissions.states import ACTIVE_STATES, STATES, Group, State
 from submissions.store.queries import count_states, get_submission_index, read_submission, recently_decided
 from submissions.store.records import SubmissionNotFound
 from vskill.environments import WorkerEnv
@@ -26,6 +26,8 @@ from vskill.worker_context import require_worker_env
 
 # Submissions of one repository that the queue shows.
 _MOST_OF_REPOSITORY = 200
+# Submissions of one group that it shows.
+_MOST_OF_GROUP = 100
 
 
 @require_safe
@@ -72,18 +74,22 @@ def _submission_context(env: WorkerEnv, submission_id: str) -> dict[str, Any]:
 async def queue(request: HttpRequest) -> HttpResponse:
     """Show what waits and what was decided.
 
-    ``?repository=`` shows one repository, ``?fragment=1`` returns the part of the page that refreshes itself.
+    ``?repository=`` shows one repository and ``?group=`` what ended in one way, the newest first; ``?fragment=1``
+    returns the part of the page that refreshes itself. Another group is 400 with those that there are.
     """
     env = require_worker_env()
-    repository = request.GET.get("repository", "")
+    repository, group = request.GET.get("repository", ""), request.GET.get("group", "")
+    if group and group not in set(Group):
+        message = f"There is no group {group[:40]!r} of submissions. It is one of: {', '.join(Group)}."
+        return render(request, "400.html", {"message": message}, status=400)
     template = "submissions/_queue_live.html" if "fragment" in request.GET else "submissions/queue.html"
-    response = render(request, template, await list_reads.run(_queue_context, env, repository))
+    response = render(request, template, await list_reads.run(_queue_context, env, repository, group))
     response["Cache-Control"] = "no-store"
     return response
 
 
-def _queue_context(env: WorkerEnv, repository: str) -> dict[str, Any]:
-    states, entries, decided = _queue_rows(env, repository)
+def _queue_context(env: WorkerEnv, repository: str, group: str) -> dict[str, Any]:
+    states, entries, decided = _queue_rows(env, repository, group)
     counts = dict.fromkeys(GROUP_LABELS, 0)
     for state, count in states.items():
         counts[STATES[state].group] += count
@@ -94,14 +100,20 @@ def _queue_context(env: WorkerEnv, repository: str) -> dict[str, Any]:
         "waiting": [listed(entry) for entry in entries],
         "decided": [listed(entry) for entry in decided],
         "repository": repository,
+        "group": group,
+        "group_label": GROUP_LABELS[Group(group)] if group else "",
         "paused": {"until": pause.until, "reason": pause.why} if pause is not None else None,
         "stale_consumer": not living_sync(env, "consumer"),
     }
 
 
 def _queue_rows(
-    env: WorkerEnv, repository: str
+    env: WorkerEnv, repository: str, group: str
 ) -> tuple[dict[State, int], list[SubmissionEntry], list[SubmissionEntry]]:
+    if group:
+        states = [state for state, info in STATES.items() if info.group == group]
+        found = get_submission_index(env, states=states, repo_url=repository, limit=_MOST_OF_GROUP)
+        return count_states(env), found, []
     if repository:
         return count_states(env), get_submission_index(env, repo_url=repository, limit=_MOST_OF_REPOSITORY), []
     waiting = get_submission_index(env, states=ACTIVE_STATES, limit=100, oldest_first=True)

@@ -11,8 +11,10 @@ from django.test import AsyncClient
 from marketplace.skills.moderation import quarantine_skill
 from submissions.models import QueueMessage, SubmissionEntry
 from submissions.queue.pause import pause
+from submissions.states import State
 from submissions.store.queries import get_submission
 from tests.git_factory import git, skill_md
+from tests.submissions.factories import make_submission
 from tests.submissions.front_door import EVIL, drain, repository, skills, submitted, submitted_one
 from vskill.environments import WorkerEnv
 from vskill.kv.threads import writers
@@ -157,6 +159,32 @@ async def test_the_queue_counts_what_is_there_and_says_when_it_stands_still(
     assert "No worker has reported" not in paused
     assert "a new engine is being installed" in paused
     assert "one" in paused
+
+
+async def test_each_count_of_the_queue_leads_to_what_it_counts(async_client: AsyncClient, env: WorkerEnv) -> None:
+    made = {
+        "held": await writers.run(make_submission, env, State.ON_HOLD, skillName="waits-for-a-person"),
+        "published": await writers.run(make_submission, env, State.PUBLISHED, skillName="is-published"),
+    }
+    page = (await async_client.get("/queue")).content.decode()
+    for group, one in made.items():
+        assert f'href="?group={group}"' in page
+        shown = (await async_client.get("/queue", {"group": group})).content.decode()
+        assert f"/submissions/{one.id}" in shown
+        [other] = [other for name, other in made.items() if name != group]
+        assert f"/submissions/{other.id}" not in shown
+        assert "the newest first" in shown
+        assert f"group={group}&amp;fragment=1" in shown
+    assert "No submission is in this state" in (await async_client.get("/queue?group=blocked")).content.decode()
+
+
+@pytest.mark.parametrize("group", ["waiting", "x" * 5000, "%00", "%ED%A0%80", "<b>"])
+async def test_a_group_that_there_is_not_is_400_with_those_that_there_are(
+    async_client: AsyncClient, group: str
+) -> None:
+    answer = await async_client.get(f"/queue?group={group}")
+    assert answer.status_code == 400
+    assert "active, published, rejected, held, blocked" in answer.content.decode()
 
 
 @pytest.mark.parametrize("submission_id", ["sub_nothing", "%00", "a%00b", "%ED%A0%80", "x" * 5000])
