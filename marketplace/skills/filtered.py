@@ -123,12 +123,20 @@ class FilteredSkills:
                 skills = skills.filter(slug__lt=end)
         return matching(skills, self._filters.query, self._env.name) if self._filters.query else skills
 
+    @cached_property
+    def _sample(self) -> list[int]:
+        return self._numbers()
+
+    def _numbers(self, *, without: str = "") -> list[int]:
+        """Return the keys of skills, one more than are counted."""
+        return list(self.skills(without=without).values_list("pk", flat=True)[: MOST_COUNTED + 1])
+
     def how_many(self) -> HowMany:
         """Return how many skills there are."""
         key = self._kept_total()
         if key is not None:
             return HowMany(counts_of(self._env, [key])[key])
-        found = self.skills()[: MOST_COUNTED + 1].count()
+        found = len(self._sample)
         return HowMany(min(found, MOST_COUNTED), found > MOST_COUNTED)
 
     def facet(self, name: str) -> list[FacetValue]:
@@ -139,16 +147,16 @@ class FilteredSkills:
         others = {other: value for other, value in self._facets.items() if other != name}
         if self._only_kept(others) and name in COUNTED_FACETS:
             return [FacetValue(*row) for row in highest(self._env, list_of(others), name, FACET_VALUES)]
-        skills = self.skills(without=name)
+        numbers = self._sample if name not in self._facets else self._numbers(without=name)
+        among = numbers[:MOST_COUNTED]
         if name in _COLUMN_FACETS:
-            values = list(skills.values_list(_COLUMN_FACETS[name], flat=True)[: MOST_COUNTED + 1])
-            seen, counts = len(values), Counter(value for value in values[:MOST_COUNTED] if value)
+            skills = SkillEntry.objects.using(self._env.database).filter(pk__in=among)
+            counts = Counter(value for value in skills.values_list(_COLUMN_FACETS[name], flat=True) if value)
         else:
-            numbers = list(skills.values_list("pk", flat=True)[: MOST_COUNTED + 1])
-            rows = self._facet_rows(name).filter(skill_id__in=numbers[:MOST_COUNTED]).values_list("value")
-            seen, counts = len(numbers), Counter(dict(rows.annotate(found=Count("pk")).order_by()))
+            rows = self._facet_rows(name).filter(skill_id__in=among).values_list("value")
+            counts = Counter(dict(rows.annotate(found=Count("pk")).order_by()))
         most = sorted(counts.items(), key=lambda one: (-one[1], one[0]))[:FACET_VALUES]
-        return [FacetValue(value, count, seen > MOST_COUNTED) for value, count in most]
+        return [FacetValue(value, count, len(numbers) > MOST_COUNTED) for value, count in most]
 
     def _only_kept(self, facets: Mapping[str, str]) -> bool:
         others = self._filters.query or self._filters.prefix
