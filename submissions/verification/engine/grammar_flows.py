@@ -32,7 +32,7 @@ _WORDS: Final = re.compile(r"[\s|;&]")
 class GrammarFlows:
     """Find signs in one part of code; the code that it runs or writes is in ``found``.
 
-    ``is_read`` is false for what its parser gave up.
+    ``is_read`` is false for what its parser gave up, ``is_cut`` is true where values were not followed to their ends.
     """
 
     def __init__(self, part: Part) -> None:
@@ -40,6 +40,7 @@ class GrammarFlows:
         self.signs: list[Sign] = []
         self.found: list[Part] = []
         self.is_read = True
+        self.is_cut = False
 
     def run(self) -> list[Sign]:
         """Return the signs of the part, in order; of a long one those of its beginning."""
@@ -60,6 +61,7 @@ class GrammarFlows:
                 self._called(node, values)
             elif node.type in _COMMANDS and (command := values.value(node).text):
                 self._read(command, "shell", "command of a program", node)
+        self.is_cut = values.is_cut
         return self.signs
 
     def _sign(self, name: str, node: Node, values: GrammarValues) -> None:
@@ -100,8 +102,7 @@ class GrammarFlows:
             text = before.text + value.text if before.text is not None and value.text is not None else None
             value = Value(text[:LONGEST] if text is not None else None, before.labels | value.labels)
         if name and values.known.get(name, NOTHING) != value:
-            values.known[name] = value
-            values.forget()
+            values.bind(name, value)
 
     def _called(self, node: Node, values: GrammarValues) -> None:
         called, given = values.callee(node)

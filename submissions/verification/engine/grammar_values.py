@@ -15,6 +15,8 @@ from submissions.verification.engine.values import DECODED, NOTHING, Value
 _LONGEST: Final = 60_000
 _DEEPEST: Final = 60
 _MOST_STEPS: Final = 200_000
+# Letters: what is worked out is forgotten beyond them, and what variables hold is cut.
+_MOST_HELD: Final = 5_000_000
 STRINGS: Final = frozenset(
     {
         "string", "template_string", "encapsed_string", "interpreted_string_literal", "raw_string_literal",
@@ -65,8 +67,11 @@ class GrammarValues:
         self.known: dict[str, Value] = {}
         self.documents: dict[int, Node] = {}
         self._values: dict[int, Value] = {}
+        self.is_cut = False
         self._depth = 0
         self._steps = 0
+        self._held = 0
+        self._bound = 0
 
     def text(self, node: Node) -> str:
         """Return the source of a node."""
@@ -79,7 +84,10 @@ class GrammarValues:
 
     def value(self, node: Node | None) -> Value:
         """Return what is known of an expression."""
-        if node is None or self._depth > _DEEPEST or self._steps > _MOST_STEPS:
+        if node is None:
+            return NOTHING
+        if self._depth > _DEEPEST or self._steps > _MOST_STEPS:
+            self.is_cut = True
             return NOTHING
         if node.id not in self._values:
             self._depth += 1
@@ -88,11 +96,27 @@ class GrammarValues:
                 self._values[node.id] = self._value(node)
             finally:
                 self._depth -= 1
+            value = self._values[node.id]
+            self._held += len(value.text or "")
+            if self._held > _MOST_HELD:
+                self.forget()
+            return value
         return self._values[node.id]
+
+    def bind(self, name: str, value: Value) -> None:
+        """Give a variable a value; of all of them together so much text is kept."""
+        self._bound += len(value.text or "") - len(self.known.get(name, NOTHING).text or "")
+        if self._bound > _MOST_HELD:
+            self.is_cut = True
+            self._bound -= len(value.text or "")
+            value = Value(None, value.labels)
+        self.known[name] = value
+        self.forget()
 
     def forget(self) -> None:
         """Work out values anew, because a variable has got another one."""
         self._values.clear()
+        self._held = 0
 
     def callee(self, node: Node) -> tuple[str, Node | None]:
         """Return what a call names, without blanks, and its arguments."""

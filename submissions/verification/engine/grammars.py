@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import resource
 import time
 import tomllib
 import warnings
@@ -21,6 +22,8 @@ _SECONDS: Final = 0.5
 _MOST_OPEN: Final = 4000
 _PIECE: Final = 65_536
 _PATIENCE: Final = 20
+# What a parser may add to the most memory that was needed before. What is ambiguous takes a multiple of its length.
+_MOST_KIB: Final = 100 * 1024
 _GRAMMARS: Final = {
     "javascript": ("tree_sitter_typescript", "language_tsx"),
     "ruby": ("tree_sitter_ruby", "language"),
@@ -44,13 +47,14 @@ def has_grammar(language: str) -> bool:
 
 
 def parse(text: str, language: str) -> Tree | None:
-    """Return the tree of code, with errors in it for what is no code, or None for what takes its parser too long."""
+    """Return the tree of code, with errors in it for what is no code, or None for what takes its parser too much."""
     if language == "csharp" and text.count("<") > _MOST_OPEN:
         return None
     # Text that PHP evaluates has no mark at its beginning.
     parser = _parser("php without marks" if language == "php" and "<?" not in text else language)
     source = text.encode("utf-8", "replace")
     until = time.process_time() + _SECONDS
+    most = _peak() + _MOST_KIB
 
     def read(start: int, _point: object) -> bytes:
         return source[start : start + _PIECE]
@@ -59,13 +63,18 @@ def parse(text: str, language: str) -> Tree | None:
 
     def is_late(_at: int, _has_error: bool) -> bool:
         # The clock costs more than what is parsed between two questions.
-        return next(asked) % _PATIENCE == 0 and time.process_time() > until
+        return next(asked) % _PATIENCE == 0 and (time.process_time() > until or _peak() > most)
 
     try:
         return parser.parse(read, progress_callback=is_late)
     except ValueError:
         parser.reset()
         return None
+
+
+def _peak() -> int:
+    """Return the most memory that this process has had, in KiB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 @lru_cache

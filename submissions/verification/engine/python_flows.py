@@ -179,7 +179,11 @@ class PythonFlows(PythonValues):
         name = self._name(node.func)
         last = name.rpartition(".")[2]
         receiver = self._value(node.func.value) if isinstance(node.func, ast.Attribute) else NOTHING
-        arguments = [self._value(one) for one in node.args]
+        listed = node.args[0] if last == "join" and node.args else None
+        elements = [self._value(one) for one in listed.elts] if isinstance(listed, ast.List | ast.Tuple) else None
+        # What is joined is worked out once: lists within each other would cost a power of their depth.
+        arguments = [] if elements is None else [self._listed(elements)]
+        arguments += [self._value(one) for one in node.args[len(arguments) :]]
         named = {one.arg or "**": self._value(one.value) for one in node.keywords}
         if name in {"os.getenv", "os.environ.get", "getenv", "os.environ.pop"} and arguments:
             return Value(None, labels_of_name(arguments[0].text or ""))
@@ -202,8 +206,10 @@ class PythonFlows(PythonValues):
             labels = frozenset[str]().union(*(one.labels for one in given)) - {REMOTE}
             if labels:
                 self._bind(node.func.value, Value(None, receiver.labels | labels))
-        if last == "join" and (pieces := self._pieces(node)) is not None and receiver.text is not None:
-            return Value(receiver.text.join(pieces)[:_LONGEST], arguments[0].labels)
+        if elements and receiver.text is not None:
+            texts = [one.text for one in elements if one.text is not None]
+            if len(texts) == len(elements):
+                return Value(receiver.text.join(texts)[:_LONGEST], arguments[0].labels)
         if self._last and last in {"write", "write_text", "write_bytes", "writelines"} and arguments:
             self._kept(node, arguments[0].text or "")
         made = called_value(name, receiver, arguments)
@@ -260,15 +266,6 @@ class PythonFlows(PythonValues):
             not one.startswith((REMOTE, FILE)) for one in first.labels
         ):
             self._sign("secret-in-lookup", node, name)
-
-    def _pieces(self, node: ast.Call) -> list[str] | None:
-        """Return the texts of a list that is written out as the first argument, where all are known."""
-        first = node.args[0] if node.args else None
-        if not isinstance(first, ast.List | ast.Tuple):
-            return None
-        texts = [self._value(one).text for one in first.elts]
-        known = [text for text in texts if text is not None]
-        return known if known and len(known) == len(texts) else None
 
     def _kept(self, node: ast.Call, text: str) -> None:
         """Read again what is written to a file where it looks like code."""

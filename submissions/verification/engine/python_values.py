@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from submissions.verification.engine.parts import Kind, Part, Sign
@@ -17,6 +17,8 @@ from submissions.verification.engine.values import (
 
 _LONGEST: Final = 40_000
 _DEEPEST: Final = 150
+# Of one part, which is read twice.
+_MOST_STEPS: Final = 2_000_000
 
 
 class PythonValues(ast.NodeVisitor):
@@ -36,6 +38,8 @@ class PythonValues(ast.NodeVisitor):
         self._last = False
         self._in_class = False
         self._depth = 0
+        self._steps = 0
+        self.is_cut = False
         self._visitors: dict[type[ast.AST], Callable[[Any], None]] = {}
         self._handlers: dict[type[ast.AST], Callable[[Any], Value]] = {}
 
@@ -81,7 +85,9 @@ class PythonValues(ast.NodeVisitor):
     def _value(self, node: ast.AST | None) -> Value:
         if node is None:
             return NOTHING
-        if self._depth >= _DEEPEST:
+        self._steps += 1
+        if self._depth >= _DEEPEST or self._steps > _MOST_STEPS:
+            self.is_cut = True
             return NOTHING
         kind = type(node)
         try:
@@ -183,8 +189,10 @@ class PythonValues(ast.NodeVisitor):
         return self._value(node.body)
 
     def _value_List(self, node: ast.List | ast.Tuple | ast.Set) -> Value:  # noqa: N802 - named for the node
-        values = [self._value(one) for one in node.elts]
-        joined = " ".join(one.text for one in values if one.text is not None)[:_LONGEST]
+        return self._listed([self._value(one) for one in node.elts])
+
+    def _listed(self, values: Sequence[Value]) -> Value:
+        joined = " ".join([one.text for one in values if one.text is not None])[:_LONGEST]
         # A list of paths stands for what lies there, a list of words for a command.
         return Value(joined, frozenset[str]().union(*[one.labels for one in values]))
 

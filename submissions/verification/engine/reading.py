@@ -117,10 +117,14 @@ class Reading:
         """Read commands, after what is known of the shell of their file unless a ``state`` is given."""
         shell = ShellFlows(part, state or self._shells.setdefault(part.file, ShellState()))
         self.signs += shell.run()
-        cut = (part.file, "It puts together more code than this engine reads.")
-        if shell.is_cut and cut not in self.unread:
-            self.unread.append(cut)
+        if shell.is_cut:
+            self._cut(part)
         return shell.found
+
+    def _cut(self, part: Part) -> None:
+        cut = (part.file, "It puts together more code than this engine reads.")
+        if cut not in self.unread:
+            self.unread.append(cut)
 
     def _loose(self, part: Part) -> list[Part]:
         if part.text.count("\n") > MOST_STATEMENTS:
@@ -134,6 +138,8 @@ class Reading:
         self.signs += grammar.run()
         if not grammar.is_read:
             self.unread.append((part.file, "Its grammar takes too long to parse it."))
+        if grammar.is_cut:
+            self._cut(part)
         return [*code.found, *grammar.found]
 
     def _python(self, part: Part) -> list[Part]:
@@ -148,6 +154,8 @@ class Reading:
                 # A fence with the wrong name.
                 found += self._shell(part)
             return found
+        if flows.is_cut:
+            self._cut(part)
         return flows.found
 
     def _decoded(self, part: Part) -> list[Part]:

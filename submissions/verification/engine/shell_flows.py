@@ -11,7 +11,7 @@ from submissions.verification.engine.hosts import is_local, urls_in
 from submissions.verification.engine.parts import Sign
 from submissions.verification.engine.shell_command import Command
 from submissions.verification.engine.shell_outputs import Output, ShellOutputs, base_name
-from submissions.verification.engine.shell_words import pipelines
+from submissions.verification.engine.shell_words import ShellReader
 from submissions.verification.engine.values import (
     DECODED,
     FILE,
@@ -96,7 +96,8 @@ class ShellFlows(ShellOutputs):
         """Follow a script and return what it writes."""
         written = Output()
         groups: list[frozenset[str]] = []
-        for pipeline in pipelines(text):
+        reader = ShellReader(text)
+        for pipeline in reader.read():
             flowing = Output()
             for command in pipeline:
                 first = command.words[0] if command.words else ""
@@ -111,6 +112,7 @@ class ShellFlows(ShellOutputs):
                 flowing = self._command(command, flowing, (line + command.line, depth))
             groups = [labels | flowing.labels for labels in groups]
             written = Output(written.labels | flowing.labels, flowing.text)
+        self.is_cut |= reader.is_cut
         return written
 
     def _command(self, command: Command, flowing: Output, at: tuple[int, int]) -> Output:

@@ -18,16 +18,17 @@ _PROMPT: Final = re.compile(r"^(?:\$|%|>|PS [^>\n]{0,60}>|\(\w{1,20}\) \$)\s+(?=
 _ASSIGNMENT: Final = re.compile(r"(?:export\s+)?([A-Za-z_]\w*)=(.*)", re.DOTALL)
 
 
-def pipelines(text: str) -> Iterator[list[Command]]:
-    """Yield each pipeline of ``text`` as its commands, in order; what is too long is cut."""
-    text = _PROMPT.sub("", text[:_LONGEST])
-    reader = _Reader(text)
-    yield from reader.read()
+# Of one text: nobody writes so many, and each takes memory until its pipeline is whole.
+_MOST_COMMANDS: Final = 20_000
 
 
-class _Reader:
+class ShellReader:
+    """Reads ``text`` as pipelines of commands; ``is_cut`` is true once it was too much to read all of it."""
+
     def __init__(self, text: str) -> None:
-        self.text = text
+        self.text = _PROMPT.sub("", text[:_LONGEST])
+        self.is_cut = len(text) > _LONGEST
+        self.commands = 0
         self.at = 0
         self.line = 0
         self.pipeline: list[Command] = []
@@ -37,6 +38,7 @@ class _Reader:
         self.waiting: list[tuple[str, Command]] = []
 
     def read(self) -> Iterator[list[Command]]:
+        """Yield each pipeline as its commands, in order."""
         text = self.text
         while self.at < len(text):
             one = text[self.at]
@@ -207,6 +209,10 @@ class _Reader:
         self.redirect = ""
         self.pipeline.append(self.command)
         self.command = Command(self.line)
+        self.commands += 1
+        if self.commands > _MOST_COMMANDS:
+            self.is_cut = True
+            self.at = len(self.text)
 
     def _end_pipeline(self) -> Iterator[list[Command]]:
         self._end_command()

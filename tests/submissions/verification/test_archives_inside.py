@@ -107,6 +107,11 @@ def test_an_archive_in_an_archive_is_opened_too() -> None:
         ("soft.tar", tarred({"l": b""}, l=tarfile.SYMTYPE), "links or devices"),
         ("hard.tar", tarred({"l": b""}, l=tarfile.LNKTYPE), "links or devices"),
         ("device.tar", tarred({"l": b""}, l=tarfile.CHRTYPE), "links or devices"),
+        ("block.tar", tarred({"l": b""}, l=tarfile.BLKTYPE), "links or devices"),
+        ("pipe.tar", tarred({"l": b""}, l=tarfile.FIFOTYPE), "links or devices"),
+        ("climbs.tar", tarred({"../../etc/cron.d/x": b"x"}), "climbs out"),
+        ("root.tar.gz", gzip.compress(tarred({"/etc/passwd": b"x"})), "empty part"),
+        ("many.zip", zipped({f"{n}": b"" for n in range(5000)}), "files"),
         ("a.gz", gzip.compress(b"x" * 100, mtime=0)[:-9], "damaged"),
         ("a.xz", lzma.compress(b"x" * 100)[:-9], "too early"),
         ("a.xz", lzma.compress(b"x") + b"more", "follows its end"),
@@ -144,6 +149,15 @@ def test_archives_that_are_nested_too_deeply_are_not_opened() -> None:
     for _ in range(3):
         content = zipped({"n.zip": content})
     assert list(opened("a.zip", content).unread) == ["a.zip!/n.zip!/n.zip!/n.zip"]
+
+
+def test_streams_within_each_other_are_not_unpacked_without_end() -> None:
+    content = b"x" * 1000
+    for _ in range(5):
+        content = gzip.compress(content)
+    archives = opened("a.gz", content)
+    assert len(archives.unread) == 1
+    assert "archives deep" in next(iter(archives.unread.values()))
 
 
 @pytest.mark.parametrize(
