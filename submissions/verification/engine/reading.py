@@ -17,6 +17,7 @@ from submissions.verification.engine.office_signs import macro_signs, office_sig
 from submissions.verification.engine.packages import package_signs
 from submissions.verification.engine.parts import Kind, Part, Sign
 from submissions.verification.engine.prose import MOST_SENTENCES, prose_signs
+from submissions.verification.engine.put_together import put_together
 from submissions.verification.engine.python_flows import PythonFlows
 from submissions.verification.engine.shell_flows import ShellFlows
 from submissions.verification.engine.shell_outputs import ShellState
@@ -33,6 +34,8 @@ _MOST_RELATED: Final = 8
 _LONGEST_RELATED: Final = 40_000
 # Letters that grammars read in one skill; the rest is read statement by statement alone.
 _MOST_PARSED: Final = 600_000
+# What is decoded in these is often of the same language, and hard to tell from others.
+_OWN: Final = frozenset({"perl", "powershell", "ruby", "php"})
 
 
 class Reading:
@@ -106,7 +109,7 @@ class Reading:
             self.signs += pdf_signs(part)
             return []
         if language == "powershell":
-            return self._shell(part) + self._loose(part)
+            return self._shell(part) + self._loose(part) + _put_together(part)
         if language in {"json", "yaml", "toml", "ini", "html", "sql", "markdown"}:
             return []
         if language == "text":
@@ -131,6 +134,8 @@ class Reading:
             self.unread.append((part.file, f"Only the first {MOST_STATEMENTS:,} statements were read."))
         code = CodeFlows(part)
         self.signs += code.run()
+        if part.language == "perl":
+            code.found.extend(_put_together(part))
         if not has_grammar(part.language) or self._parsed > _MOST_PARSED:
             return code.found
         self._parsed += min(len(part.text), LONGEST)
@@ -173,6 +178,18 @@ class Reading:
                     if one.kind is not Kind.DATA
                 ]
                 continue
-            for language in dict.fromkeys((guess_language(text) or "shell", "shell", "python")):
+            own = (part.language,) if part.language in _OWN else ()
+            for language in dict.fromkeys((guess_language(text) or "shell", "shell", "python", *own)):
                 found.append(Part(Kind.CODE, text, part.file, line, language, part.heading, part.lead, way))
         return found
+
+
+def _put_together(part: Part) -> list[Part]:
+    """Return what constants of a part make, as code that is read again; a command of a shell is one as well."""
+    made = [one for one in put_together(part.text, part.language) if is_telling(one)][:50]
+    languages = ("shell",) if part.language == "perl" else (part.language,)
+    return [
+        replace(part, text=one, language=language, origin="text that is put together")
+        for one in made
+        for language in languages
+    ]

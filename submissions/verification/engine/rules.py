@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-VERSION: Final = "9"
+VERSION: Final = "10"
 """The version of the engine, which results are keyed by: raise it with every change of what is read or judged."""
 
 MOST_FINDINGS: Final = 300

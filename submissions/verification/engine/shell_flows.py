@@ -74,6 +74,8 @@ _SENDERS: Final = frozenset(
     }
 )
 _LOOKUPS: Final = frozenset({"dig", "nslookup", "host", "ping", "drill"})
+# An option of PowerShell may be cut off after any letter.
+_ENCODED_OPTION: Final = re.compile(r"[-/](?:ec|e(?:n(?:c(?:o(?:d(?:e[a-z]{0,8})?)?)?)?)?)", re.IGNORECASE)
 _OPENS: Final = frozenset({"while", "for", "until", "{", "("})
 _CLOSES: Final = frozenset({"done", "}", ")"})
 _DEEPEST: Final = 5
@@ -268,9 +270,9 @@ class ShellFlows(ShellOutputs):
                 self._script(text.replace("\0", " "), at[0], at[1] + 1)
             elif language != "shell":
                 self._read_again(text, language, f"argument of {name}", at[0])
-        if name in {"powershell", "pwsh", "powershell.exe"}:
+        if name in {"powershell", "pwsh", "powershell.exe", "pwsh.exe"}:
             for index, word in enumerate(words[:-1]):
-                if re.fullmatch(r"-e(?:nc?|ncodedcommand)?", word, re.IGNORECASE):
+                if _ENCODED_OPTION.fullmatch(word):
                     self._sign("decoded-code-run", at[0])
                     if (hidden := decode_base64(words[index + 1])) is not None:
                         self._read_again(hidden, "powershell", "encoded command", at[0])

@@ -112,7 +112,21 @@ FETCHERS: Final = frozenset(
     {"curl", "wget", "fetch", "aria2c", "http", "https", "iwr", "irm", "invoke-webrequest", "invoke-restmethod"}
 )
 SHELLS: Final = frozenset(
-    {"sh", "bash", "zsh", "dash", "ksh", "ash", "fish", "pwsh", "powershell", "iex", "invoke-expression"}
+    {
+        "sh",
+        "bash",
+        "zsh",
+        "dash",
+        "ksh",
+        "ash",
+        "fish",
+        "pwsh",
+        "powershell",
+        "iex",
+        "invoke-expression",
+        "pwsh.exe",
+        "powershell.exe",
+    }
 )
 INTERPRETERS: Final = frozenset(
     {"python", "python3", "python2", "node", "perl", "ruby", "php", "deno", "bun", "osascript"}

@@ -36,6 +36,19 @@ _SOCKET_IN: Final = re.compile(
     r"|open\(STDIN"
     r"|(?:Stdin|Stdout)\s*=\s*(?:c|conn|s|sock|client)\b"
 )
+# A script that unpacks what stands behind its own end; a folder named by $0 is none of it.
+_ITSELF: Final = r"[\"\s=<]\$\{?(?:0|BASH_SOURCE(?:\[0\])?)\}?\"?"
+_FROM_ITSELF: Final = re.compile(
+    rf"\b(?:tail|sed|awk|head|dd|cat|grep|perl)\b[^\n|;]{{0,200}}{_ITSELF}[^\n|;]{{0,40}}\|\s{{0,10}}(?:[^\n|;]{{1,80}}\|\s{{0,10}})?"
+    r"(?:tar|bsdtar|gunzip|gzip|zcat|bunzip2|xz|unxz|xzcat|zstd|unzip|funzip|cpio|openssl|uudecode)\b"
+    rf"|\b(?:unzip|bsdtar|7z)\b[^\n|;]{{0,80}}{_ITSELF}(?=\s|$)"
+)
+# The client of .NET, whose answer is given to Invoke-Expression.
+_WEB_CLIENT: Final = re.compile(
+    r"\b(?:iex|invoke-expression)\b[^\n|;]{0,160}\.download(?:string|data)\(\s{0,5}['\"]([^'\"\n]{4,300})['\"]"
+    r"|\.download(?:string|data)\(\s{0,5}['\"]([^'\"\n]{4,300})['\"]\s{0,5}\)[\s)]{0,10}\|\s{0,10}(?:iex|invoke-expression)\b",
+    re.IGNORECASE,
+)
 _DELETES: Final = re.compile(
     r"\brm\s+-\w*r\w*\s+[^\n;|&]{0,60}(?:~|\$HOME|\$\{HOME\}|/home/|Documents|Desktop|Pictures|\"\$)|\bshred\b"
     r"|\bsrm\b"
@@ -83,6 +96,10 @@ def whole_signs(part: Part, signs: Sequence[Sign]) -> Iterator[Sign]:
         yield sign("encoded-sent", part, text.count("\n", 0, match.start()), match[1] or match[0])
     if (match := _TURNED.search(text, lower)) is not None:
         yield sign("decoded-code-run", part, text.count("\n", 0, match.start()))
+    if "$" in text and (match := _FROM_ITSELF.search(text)) is not None:
+        yield sign("decoded-code-run", part, text.count("\n", 0, match.start()))
+    if "ownload" in lower and (match := _WEB_CLIENT.search(text)) is not None:
+        yield sign("downloaded-code-run", part, text.count("\n", 0, match.start()), match[1] or match[2])
     if part.starts_itself and "mcpServers" in part.origin and _NO_SERVER.search(text):
         yield sign("tool-server-odd", part, 0)
     names = {one.name for one in signs}
