@@ -31,11 +31,17 @@ POWERSHELL = {
 }
 UNPACKED = {
     "tar": '#!/bin/sh\ntail -n +4 "$0" | tar xz -C /tmp\nsh /tmp/go.sh; exit\nTEXT\n',
-    "encoded tar": "#!/bin/bash\nsed '1,/^__END__$/d' \"${BASH_SOURCE[0]}\" | base64 -d | tar xz\nexit\n__END__\nTEXT\n",
+    "encoded tar": (
+        "#!/bin/bash\nsed '1,/^__END__$/d' \"${BASH_SOURCE[0]}\" | base64 -d | tar xz\nexit\n__END__\nTEXT\n"
+    ),
 }
 HONEST = {
-    "run.sh": '#!/bin/sh\n# Usage: run.sh\ntail -n +2 data.csv | sort\nsed -n "2,3p" "$0"\ntar cz "$(dirname "$0")" | wc -c\n',
-    "a.ps1": '$n = "{0}-{1}" -f "a","b"\nWrite-Host (-join ("a","b"))\n$b = [Convert]::FromBase64String($x)\n$c = 1..10\n',
+    "run.sh": (
+        '#!/bin/sh\n# Usage: run.sh\ntail -n +2 data.csv | sort\nsed -n "2,3p" "$0"\ntar cz "$(dirname "$0")" | wc -c\n'
+    ),
+    "a.ps1": (
+        '$n = "{0}-{1}" -f "a","b"\nWrite-Host (-join ("a","b"))\n$b = [Convert]::FromBase64String($x)\n$c = 1..10\n'
+    ),
     "a.pl": 'my ($n, $rest) = unpack("n a*", $data);\nprint pack("C*", 104, 105);\n',
 }
 
