@@ -108,7 +108,7 @@ def _items(text: str) -> list[str]:
 
 
 def _characters(text: str) -> str:
-    return "".join(chr(number) for one in _NUMBER.findall(text) if 9 <= (number := int(one, 0 if "x" in one else 10)))
+    return "".join(chr(number) for one in _NUMBER.findall(text) if (number := int(one, 0 if "x" in one else 10)) >= 9)
 
 
 def _formatted(pattern: str, values: str) -> str:
