@@ -36,6 +36,12 @@ _SETTINGS: Final = re.compile(
 )
 _SCRIPTS: Final = re.compile(r"(?:Basic/.+\.xml|(?:Object \d+/)?Scripts/.+)", re.IGNORECASE)
 _HELD: Final = re.compile(r"(?:.*/)?(?:embeddings|activeX)/.+|ObjectReplacements/.+|.*vbaProject\.bin", re.IGNORECASE)
+# What documents hold besides: layout, pictures, fonts, tables of contents.
+_PLAIN: Final = re.compile(
+    r".*(?:\.(?:xml|rels|rdf|png|jpe?g|gif|bmp|tiff?|emf|wmf|svg|webp|ttf|otf|odttf|fntdata|woff2?|css|ncx|opf|vml|bin)|/)"
+    r"|mimetype|Thumbnails/.+",
+    re.IGNORECASE,
+)
 _MACRO_SHEET: Final = re.compile(r"xl/macrosheets/.+", re.IGNORECASE)
 _PARAGRAPH: Final = re.compile(r"</(?:w:p|a:p|si|text:p|text:h|p|h[1-6]|li|tr)>", re.IGNORECASE)
 _FIELD: Final = re.compile(r"<w:instrText\b[^<>]{0,200}>([^<>]{0,4000})</w:instrText>|w:instr=\"([^\"<>]{0,4000})\"")
@@ -82,6 +88,8 @@ def _read_zip(data: bytes, file: str, depth: int) -> HeldDocument:
                     found.parts.append(Part(Kind.DATA, "macro sheet", file, language="office", origin=name))
                     found.unread.append("Its sheets of old macros are not read.")
                 if not any(one.fullmatch(name) for one in (_TEXTS, _SETTINGS, _SCRIPTS, _HELD)):
+                    if _PLAIN.fullmatch(name) is None:
+                        found.unread.append(f"What {name!r} in it holds is not read.")
                     continue
                 if info.flag_bits & 1:
                     found.unread.append("It is encrypted.")

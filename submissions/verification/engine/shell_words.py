@@ -208,15 +208,16 @@ class ShellReader:
         self._end_word()
         self.redirect = ""
         self.pipeline.append(self.command)
+        # Blank lines and comments end commands as well, without being any.
+        self.commands += _is_any(self.command)
         self.command = Command(self.line)
-        self.commands += 1
         if self.commands > _MOST_COMMANDS:
             self.is_cut = True
             self.at = len(self.text)
 
     def _end_pipeline(self) -> Iterator[list[Command]]:
         self._end_command()
-        done = [one for one in self.pipeline if one.words or one.assigned or one.inner or one.targets]
+        done = [one for one in self.pipeline if _is_any(one)]
         self.pipeline = []
         if done:
             yield done
@@ -238,6 +239,10 @@ class ShellReader:
             command.document = "\n".join(lines)
             self.at = min(start, len(self.text))
         self.waiting = []
+
+
+def _is_any(command: Command) -> bool:
+    return bool(command.words or command.assigned or command.inner or command.targets)
 
 
 def _end_of(pattern: re.Pattern[str], text: str, start: int) -> int:
