@@ -13,6 +13,8 @@ from marketplace.skills.counts import COLUMNS, PUBLISHER, PUBLISHERS, TOTAL, VER
 from vskill.environments import WorkerEnv
 from vskill.kv.rows import column_types, with_rows
 
+# PostgreSQL raises an error for a longer text, which anybody can put into an address.
+_LONGEST: Final = tuple(int(getattr(SkillCount._meta.get_field(name), "max_length", 0)) for name in COLUMNS[1:])
 _COUNTS: Final = f'"{SkillCount._meta.db_table}"'
 _CHANGES: Final = f'"{SkillCountChange._meta.db_table}"'
 _OF_LIST: Final = "namespace = %(namespace)s AND within = %(within)s AND kind = %(kind)s"
@@ -69,11 +71,15 @@ def figures(env: WorkerEnv) -> Figures:
 
 
 def counts_of(env: WorkerEnv, keys: Sequence[Key]) -> dict[Key, int]:
-    """Return the counts with these keys."""
+    """Return the counts with these keys; a key that is longer than the table holds has none."""
+    found = dict.fromkeys(keys, 0)
+    storable = [key for key in keys if all(len(part) <= most for part, most in zip(key, _LONGEST, strict=True))]
+    if not storable:
+        return found
     types = column_types(SkillCount, COLUMNS[1:], env.database)
-    given, parameters = with_rows(connections[env.database].vendor, types, keys)
+    given, parameters = with_rows(connections[env.database].vendor, types, storable)
     rows = _rows(env, f"{given} {_EACH}", parameters)
-    return {(within, kind, value): max(0, int(count)) for within, kind, value, count in rows}
+    return found | {(within, kind, value): max(0, int(count)) for within, kind, value, count in rows}
 
 
 def highest(env: WorkerEnv, within: str, kind: str, limit: int) -> list[tuple[str, int]]:

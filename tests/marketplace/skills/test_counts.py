@@ -266,3 +266,11 @@ def test_a_filtered_list_is_the_same_however_it_is_found(
             break
     assert sorted(seen) == ["skill-2", "skill-4", "skill-8"]
     assert seen == sorted(seen, reverse=sort != "name")
+
+
+@pytest.mark.parametrize("facet", ["publisher", "verdict", "capability", "license", "tag"])
+def test_a_value_that_is_longer_than_any_column_lists_nothing(env: WorkerEnv, facet: str) -> None:
+    publish_example(env)
+    for length in (65, 201, 301, 5000):
+        assert list_skills(env, SkillFilters(**{facet: "x" * length})).skills == ()
+    assert len(list_skills(env, SkillFilters()).skills) == 1
