@@ -19,10 +19,10 @@ from submissions.store.records import Submission
 from submissions.store.signs import SignOutcome, overturn_rules, stored_holding
 from submissions.store.transitions import touch
 from submissions.verification.findings import Finding
-from submissions.verification.fingerprints import FileContent, WaiverScope, fingerprint
+from submissions.verification.fingerprints import FileContent, WaiverScope, by_shown_name, fingerprint
 from submissions.waivers.store import InvalidWaiver, Waivable, grant
 from vskill.environments import WorkerEnv
-from vskill.hidden_characters import reveal_hidden, visible
+from vskill.hidden_characters import reveal_hidden
 
 WAIVE: Final = Choice("waive", "findings waived, and checked again", "submissions.add_waiver")
 CHOICES: Final[Mapping[str, Choice]] = {**DECISIONS, WAIVE.name: WAIVE}
@@ -31,7 +31,7 @@ _LONGEST_OWNER: Final = 150
 
 def waivable(findings: Iterable[Finding], files: Sequence[HeldFile] | None) -> list[Waivable]:
     """Return what can be waived of some findings, each with each scope, from the ``files`` that were kept."""
-    contents = {visible(one.path): FileContent(one.sha256, _reader(one)) for one in files or ()}
+    contents = by_shown_name((one.path, FileContent(one.sha256, _reader(one))) for one in files or ())
     found = []
     for finding in findings:
         content = contents.get(finding.file)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from enum import StrEnum
@@ -70,8 +71,18 @@ def _passage(text: str | None, line: int | None) -> str | None:
 
 
 def contents_of(package: SkillPackage) -> dict[str, FileContent]:
-    """Return the files of a package by the names that findings give them."""
-    return {visible(one.path): FileContent(one.sha256, _reader(package.root / one.path)) for one in package.files}
+    """Return the files of a package by the names that findings give them; see ``by_shown_name``."""
+    return by_shown_name((one.path, FileContent(one.sha256, _reader(package.root / one.path))) for one in package.files)
+
+
+def by_shown_name(files: Iterable[tuple[str, FileContent]]) -> dict[str, FileContent]:
+    """Return files, given with their paths, by the names that findings give them.
+
+    A name that two files have is left out, because a finding does not say which of them it is about.
+    """
+    named = [(visible(path), content) for path, content in files]
+    times = Counter(name for name, _content in named)
+    return {name: content for name, content in named if times[name] == 1}
 
 
 def _reader(path: Path) -> Callable[[], str | None]:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from submissions.verification.engines.base import EngineResult, EngineStatus
 from submissions.verification.findings import MAX_EXCERPT, Finding, FindingKind, Severity
-from submissions.verification.fingerprints import FileContent, WaiverScope, fingerprint, waived
+from submissions.verification.fingerprints import FileContent, WaiverScope, contents_of, fingerprint, waived
+from submissions.verification.package_contents import PackageFile
+from submissions.verification.packages import SkillPackage
 from submissions.verification.verdict import Verdict, VerdictPolicy, decide, holding_findings
 
 TEXT = "".join(f"line {number}\n" for number in range(1, 40))
@@ -70,6 +73,12 @@ def test_without_its_lines_there_is_no_passage(text: str | None, line: int | Non
 def test_a_finding_in_a_file_that_is_no_longer_there_loses_its_waiver() -> None:
     stale = replace(FOUND, waived="Accepted earlier")
     assert waived([stale], {}, {str(made(FOUND, WaiverScope.FILE)): "Accepted"}) == (FOUND,)
+
+
+def test_two_files_with_one_visible_name_have_no_fingerprints(tmp_path: Path) -> None:
+    files = [PackageFile(path, 1, "a" * 64, False) for path in ("a\u200b.sh", "a\\u{200b}.sh", "b.sh")]
+    package = SkillPackage(tmp_path, tuple(files), "c" * 64, "a", "Does it.", "", "", {}, "", "")
+    assert list(contents_of(package)) == ["b.sh"]
 
 
 def result(*findings: Finding, blocked: bool = False) -> EngineResult:

@@ -52,7 +52,10 @@ def address_of(submission: Submission) -> str:
 def offered(client: Client, submission: Submission, scope: str) -> list[str]:
     """Return the fingerprints that the review page offers for what holds the skill, with one scope."""
     page = client.get(address_of(submission)).content.decode()
-    words = {"file": "the whole file is unchanged", "passage": "the lines shown here are unchanged"}[scope]
+    words = {
+        "file": "the whole file is unchanged",
+        "passage": "the lines shown here are unchanged, whatever the rest is",
+    }[scope]
     holding = [part for part in page.split('<div class="review-finding">')[1:] if "holds it" in part]
     return [found for part in holding for found in re.findall(rf'value="([0-9a-f]{{32}})"> {words}', part)]
 
