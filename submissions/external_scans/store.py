@@ -95,9 +95,12 @@ def request_scan(
 def _request(env: WorkerEnv, version: SkillVersion, provider: str, by: str, most: int) -> tuple[ExternalScan, bool]:
     namespace = KVNamespace(KVEntry, env)
     now = database_now(env.database)
-    before = read_scan(env, version.content_hash, provider)
-    if before is not None and before.scan.state in OPEN_STATES and not is_overdue(before.scan, now):
-        return before.scan, False
+    key = external_scan_key(version.content_hash, provider)
+    # Read once: what is decided and the version that the write expects must be of the same moment.
+    outcome = namespace.get_sync(key)
+    before = ExternalScan.from_value(outcome.value) if outcome.found else None
+    if before is not None and before.state in OPEN_STATES and not is_overdue(before, now):
+        return before, False
     _count(namespace, now, most)
     scan = ExternalScan(
         id=f"scan_{uuid4().hex}",
@@ -108,11 +111,8 @@ def _request(env: WorkerEnv, version: SkillVersion, provider: str, by: str, most
         requested_at=isoformat(now),
         requested_by=by,
     )
-    expected = before.entry_version if before is not None else None
-    key = external_scan_key(scan.content_hash, provider)
-    if before is None and namespace.get_sync(key).absent:
-        expected = 0
-    namespace.put_sync(key, scan.to_value(), ttl=KEPT_FOR, expect_version=expected)
+    # An entry that cannot be read has a version too, and an absent one has 0.
+    namespace.put_sync(key, scan.to_value(), ttl=KEPT_FOR, expect_version=outcome.version)
     place = {"contentHash": scan.content_hash, "provider": provider}
     namespace.put_sync(f"{OPEN_PREFIX}{scan.id}", place, ttl=KNOWN_FOR)
     return scan, True
@@ -132,8 +132,7 @@ def _count(namespace: KVNamespace, now: datetime, most: int) -> None:
             f"the next is possible in {round(left / timedelta(minutes=1))} min.",
             round(left.total_seconds()),
         )
-    expected = held.version if held.found else 0 if held.absent else None
-    namespace.put_sync(BUDGET_KEY, [*recent, isoformat(now)], ttl=_HOUR, expect_version=expected)
+    namespace.put_sync(BUDGET_KEY, [*recent, isoformat(now)], ttl=_HOUR, expect_version=held.version)
 
 
 def open_scans(env: WorkerEnv) -> list[Kept]:

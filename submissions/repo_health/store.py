@@ -63,10 +63,9 @@ async def keep(env: WorkerEnv, outcome: Outcome, health: RepoHealth) -> bool:
     """
     if outcome.status in _NOT_READ:
         return False
-    expected = outcome.version if outcome.found else 0 if outcome.absent else None
     try:
         await KVNamespace(KVEntry, env).put(
-            health_key(health.repo_url), health.to_value(), ttl=KEPT_FOR, expect_version=expected
+            health_key(health.repo_url), health.to_value(), ttl=KEPT_FOR, expect_version=outcome.version
         )
     except VersionConflict:
         return False
