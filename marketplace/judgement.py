@@ -25,6 +25,8 @@ FLAGGED: Final = "This registry flagged it after it was published:"
 _READ: Final = frozenset({"complete", "partial"})
 _PASSED: Final = frozenset({"clear", "notes"})
 _HELD: Final = frozenset({"held", "held_high", "inconclusive", "refused", "format"})
+# Every verdict that a published version can have.
+KNOWN_VERDICTS: Final = ("clear", "notes", *sorted(_HELD), UNSCANNED, NO_ENGINE)
 
 
 class Judgement(StrEnum):

@@ -10,10 +10,10 @@ from django.views.decorators.csrf import csrf_exempt
 
 from submissions.api_answers import (
     body_object,
-    error_answer,
     errors_answered,
     not_allowed,
     repository_of,
+    takes_only,
     texts_of,
 )
 from submissions.discovery import Discovery, discover, select
@@ -23,6 +23,7 @@ from submissions.jobs.work import take_in
 from submissions.presentation import as_json, found_as_json, started_as_json, transition_as_json, withdrawal_of
 from submissions.source.errors import InvalidRepositoryURL
 from submissions.source.fetching import repository_url
+from submissions.store.near_ids import near_ids
 from submissions.store.queries import get_submission_index, history, read_submission
 from submissions.store.records import SubmissionNotFound
 from vskill.environments import WorkerEnv
@@ -41,7 +42,9 @@ async def submissions(request: HttpRequest) -> JsonResponse:
     return await _create(request) if request.method == "POST" else await _list(request)
 
 
+@errors_answered
 async def _list(request: HttpRequest) -> JsonResponse:
+    takes_only(request, "repoUrl")
     env = require_worker_env()
     wanted = request.GET.get("repoUrl", "")
     with contextlib.suppress(InvalidRepositoryURL):
@@ -137,7 +140,9 @@ async def submission(request: HttpRequest, submission_id: str) -> JsonResponse:
     try:
         response = JsonResponse(await page_reads.run(_described, env, submission_id))
     except SubmissionNotFound as error:
-        return error_answer(error, 404)
+        near = await page_reads.run(near_ids, env, submission_id)
+        answer = {"error": error.code, "message": str(error), "near": near}
+        return JsonResponse(answer, status=404)
     response["Cache-Control"] = "no-store"
     return response
 

@@ -14,6 +14,7 @@ from submissions.discovery import NoSkillFound
 from submissions.intake import IntakeBusy
 from submissions.source.errors import InvalidRepositoryURL, SourceError
 from vskill.errors import VskillError
+from vskill.hidden_characters import visible
 from vskill.kv.errors import EntryUnavailable
 
 logger = logging.getLogger(__name__)
@@ -61,6 +62,13 @@ def body_object(request: HttpRequest) -> dict[str, Any]:
     if not isinstance(body, dict):
         raise BadRequest("The body is not an object. Nothing was submitted.")
     return body
+
+
+def takes_only(request: HttpRequest, *names: str) -> None:
+    """Raise BadRequest for a parameter that is not among ``names``: a filter that is ignored would answer falsely."""
+    for name in request.GET:
+        if name not in names:
+            raise BadRequest(f"There is no parameter {visible(name, 40)!r} here. There are: {', '.join(names)}.")
 
 
 def texts_of(body: dict[str, Any], *names: str) -> dict[str, str]:

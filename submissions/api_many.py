@@ -14,10 +14,11 @@ from submissions.api_answers import (
     errors_answered,
     not_allowed,
     repository_of,
+    takes_only,
     texts_of,
 )
 from submissions.discovery import Discovery, discover, folder_of
-from submissions.jobs.progress import progress_of
+from submissions.jobs.progress import STANDINGS, progress_of
 from submissions.jobs.records import JobNotFound, get_job, may_stop
 from submissions.jobs.work import start_job, stop_job
 from submissions.listings import PAGE, Choice, ListingExpired, keep_listing, page_of, read_listing
@@ -29,16 +30,15 @@ from vskill.worker_context import require_worker_env
 
 MAX_PAGE: Final = 200
 _LONGEST_WORDS: Final = 200
+_DIGITS: Final = 9
 
 
 def _page(request: HttpRequest) -> tuple[int, int]:
     """Return the cursor and the limit of a call; raises BadRequest for what is no number."""
-    try:
-        start = int(request.GET.get("cursor") or 0)
-        limit = int(request.GET.get("limit") or PAGE)
-    except ValueError:
-        raise BadRequest("'cursor' is one that a call answered, and 'limit' a number. Nothing was read.") from None
-    return max(0, start), max(1, min(limit, MAX_PAGE))
+    cursor, limit = request.GET.get("cursor") or "0", request.GET.get("limit") or str(PAGE)
+    if any(len(one) > _DIGITS or not (one.isascii() and one.isdigit()) for one in (cursor, limit)):
+        raise BadRequest("'cursor' is one that a call answered, and 'limit' a number. Nothing was read.")
+    return int(cursor), max(1, min(int(limit), MAX_PAGE))
 
 
 # csrf_exempt, here and below: the API reads no cookie, so a browser cannot be made to submit in somebody's name.
@@ -71,11 +71,15 @@ async def listing(request: HttpRequest, listing_id: str) -> JsonResponse:
 
 @errors_answered
 async def _read_listing(request: HttpRequest, listing_id: str) -> JsonResponse:
+    takes_only(request, "cursor", "limit", "folder", "q")
     try:
         discovery = await read_listing(require_worker_env(), listing_id)
     except ListingExpired as error:
         return error_answer(error, 404)
-    choice = Choice(folder_of(request.GET.get("folder", "")), request.GET.get("q", "")[:_LONGEST_WORDS])
+    words = request.GET.get("q", "")
+    if len(words) > _LONGEST_WORDS:
+        raise BadRequest(f"'q' has {len(words)} characters. It can have {_LONGEST_WORDS}. Nothing was read.")
+    choice = Choice(folder_of(request.GET.get("folder", "")), words)
     return await _listing_page(listing_id, discovery, choice, *_page(request))
 
 
@@ -123,12 +127,16 @@ async def job(request: HttpRequest, job_id: str) -> JsonResponse:
 @errors_answered
 async def _look(request: HttpRequest, job_id: str) -> JsonResponse:
     env = require_worker_env()
+    takes_only(request, "cursor", "limit", "standing")
     start, limit = _page(request)
+    standing = request.GET.get("standing", "")
+    if standing and standing not in STANDINGS:
+        raise BadRequest(f"There is no standing {standing[:40]!r}. It is one of: {', '.join(STANDINGS)}.")
     try:
         found = await get_job(env, job_id)
     except JobNotFound as error:
         return error_answer(error, 404)
-    progress = await progress_of(env, found, standing=request.GET.get("standing", ""), start=start, size=limit)
+    progress = await progress_of(env, found, standing=standing, start=start, size=limit)
     response = JsonResponse(progress_as_json(env, found, progress))
     response["Cache-Control"] = "no-store"
     return response

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from marketplace.addresses import ref_words
 from submissions.forms import ChoiceForm
-from submissions.jobs.progress import PAGE, JobLine, Progress, known_before, progress_of
+from submissions.jobs.progress import PAGE, STANDINGS, JobLine, Progress, known_before, progress_of
 from submissions.jobs.records import Job, JobNotFound, JobState, get_job, may_stop
 from submissions.jobs.work import stop_job
 from submissions.presentation import GROUP_LABELS, job_href, submission_path
@@ -19,6 +19,7 @@ from submissions.states import STATES, Group
 from vskill.environments import WorkerEnv
 from vskill.kv.clock import parse_isoformat
 from vskill.kv.threads import writers
+from vskill.web.query_strings import unknown_parameter
 from vskill.worker_context import require_worker_env
 
 _LABELS = {
@@ -40,12 +41,20 @@ _STATE_SENTENCES = {
 
 @require_safe
 async def job(request: HttpRequest, job_id: str) -> HttpResponse:
-    """Show how far a job is; ``?fragment=1`` returns the part of the page that refreshes itself."""
+    """Show how far a job is; ``?fragment=1`` returns the part of the page that refreshes itself.
+
+    Another ``?standing=`` than there are is 400 with those that there are, and so is a ``?start=`` that is no number.
+    """
     env = require_worker_env()
     found = await _found(env, job_id)
     given = ChoiceForm(request.GET)
     standing = request.GET.get("standing", "")
-    standing = standing if standing in _LABELS else ""
+    fault = unknown_parameter(request.GET, ("standing", "start", "key", "fragment"))
+    if standing and standing not in STANDINGS:
+        fault = f"There is no standing {standing[:40]!r} of skills. It is one of: {', '.join(STANDINGS)}."
+    if fault or not given.is_valid():
+        message = fault or "The parameter start is a number that a link of this page has. Nothing was read."
+        return render(request, "400.html", {"message": message}, status=400)
     progress = await progress_of(env, found, standing=standing, start=given.start_at())
     key = request.GET.get("key", "")
     key = key if may_stop(env, job_id, key) else ""

@@ -78,6 +78,9 @@ async def _listed(request: HttpRequest, env: WorkerEnv, given: Mapping[str, Any]
     # The address as it was typed, which may name a branch.
     form = RepositoryForm({"repository_url": given.get("repository_url") or discovery.repo_url})
     if request.method != "POST":
+        if not choices.is_valid():
+            message = "The folder, the words or the start of this list are too long or no number. Nothing was read."
+            return render(request, "400.html", {"message": message}, status=400)
         return await _choices(request, env, listing, discovery, form, choice, start=choices.start_at())
     return await _submit_chosen(request, env, listing, discovery, form, choice)
 

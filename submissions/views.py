@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
@@ -14,6 +14,7 @@ from submissions.models import SubmissionEntry
 from submissions.presentation import GROUP_LABELS, listed, submission_page, submission_path
 from submissions.queue.pause import get_pause_sync
 from submissions.states import ACTIVE_STATES, STATES, Group, State
+from submissions.store.near_ids import near_ids
 from submissions.store.queries import count_states, get_submission_index, read_submission, recently_decided
 from submissions.store.records import SubmissionNotFound
 from vskill.environments import WorkerEnv
@@ -22,6 +23,8 @@ from vskill.kv.threads import writers
 from vskill.processes.heartbeat import living_sync
 from vskill.rate_limits.kinds import Kind, rated
 from vskill.visitors.reads import list_reads, page_reads
+from vskill.web.absent import Near, NotThere
+from vskill.web.query_strings import unknown_parameter
 from vskill.worker_context import require_worker_env
 
 # Submissions of one repository that the queue shows.
@@ -37,7 +40,7 @@ async def submission(request: HttpRequest, submission_id: str) -> HttpResponse:
     try:
         context = await page_reads.run(_submission_context, env, submission_id)
     except SubmissionNotFound as error:
-        raise Http404(str(error)) from error
+        raise await _not_there(env, submission_id, error) from error
     fragment = "fragment" in request.GET
     template = "submissions/_submission_live.html" if fragment else "submissions/submission.html"
     response = render(request, template, context)
@@ -54,7 +57,7 @@ async def appeal_against(request: HttpRequest, submission_id: str) -> HttpRespon
     try:
         await writers.run(appeal, env, submission_id, request.POST.get("text", ""))
     except SubmissionNotFound as missing:
-        raise Http404(str(missing)) from missing
+        raise await _not_there(env, submission_id, missing) from missing
     except (InvalidAppeal, VersionConflict) as refused:
         error = str(refused)
     if not error:
@@ -64,6 +67,11 @@ async def appeal_against(request: HttpRequest, submission_id: str) -> HttpRespon
     response = render(request, "submissions/submission.html", shown, status=422)
     response["Cache-Control"] = "no-store"
     return response
+
+
+async def _not_there(env: WorkerEnv, submission_id: str, error: SubmissionNotFound) -> NotThere:
+    near = await page_reads.run(near_ids, env, submission_id)
+    return NotThere(str(error), [Near(one, submission_path(one)) for one in near])
 
 
 def _submission_context(env: WorkerEnv, submission_id: str) -> dict[str, Any]:
@@ -78,6 +86,8 @@ async def queue(request: HttpRequest) -> HttpResponse:
     returns the part of the page that refreshes itself. Another group is 400 with those that there are.
     """
     env = require_worker_env()
+    if fault := unknown_parameter(request.GET, ("repository", "group", "fragment")):
+        return render(request, "400.html", {"message": fault}, status=400)
     repository, group = request.GET.get("repository", ""), request.GET.get("group", "")
     if group and group not in set(Group):
         message = f"There is no group {group[:40]!r} of submissions. It is one of: {', '.join(Group)}."

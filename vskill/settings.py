@@ -99,6 +99,7 @@ MIDDLEWARE = [
     "vskill.web.middleware.DatabaseUnavailableMiddleware",
     "vskill.web.middleware.WorkerEnvMiddleware",
     "vskill.web.limited_clients.limit_clients",
+    "vskill.web.query_strings.refuse_strange_queries",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "vskill.web.slashes.redirect_without_slash",
     "django.middleware.common.CommonMiddleware",

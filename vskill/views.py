@@ -7,6 +7,7 @@ import sys
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.shortcuts import render
 from django.views import defaults
 from django.views.decorators.http import require_safe
 
@@ -14,6 +15,7 @@ from vskill.processes.heartbeat import health, health_reads
 from vskill.processes.last_runs import last_runs
 from vskill.rate_limits.kinds import rated
 from vskill.visitors.reads import ended_early, reading
+from vskill.web.absent import NotThere
 from vskill.web.middleware import unavailable
 from vskill.web.request_limits import JSON_API
 from vskill.worker_context import require_worker_env
@@ -76,6 +78,9 @@ def _is_of_the_api(request: HttpRequest) -> bool:
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponseBase:
     """Answer 404: below ``/api/`` in the form that its clients print, with a page elsewhere."""
     if not _is_of_the_api(request):
+        if isinstance(exception, NotThere):
+            context = {"message": str(exception), "near": exception.near}
+            return render(request, "404.html", context, status=404)
         return defaults.page_not_found(request, exception)
     return _for_clients(request, 404, "not_found", "There is nothing at this address.")
 

@@ -20,6 +20,7 @@ from marketplace.api.http import (
     json_response,
     parameter,
     requested_limit,
+    takes_only,
     text_response,
 )
 from marketplace.api.lookup import exact_version, named_skill, requested_version, visible_skill, with_latest_versions
@@ -39,6 +40,7 @@ from marketplace.catalog import SORTS, SkillFilters, fetchable_versions, find_ve
 from marketplace.errors import InvalidListing
 from marketplace.judgement import verdict_of
 from marketplace.models import SkillEntry, SkillVersion
+from marketplace.skills.filter_checks import check_filters
 from marketplace.skills.newest_scan import newest_scan
 from marketplace.skills.search import search_sync
 from marketplace.skills.slugs import base_slug
@@ -54,6 +56,7 @@ _SORTS: Final = {
     "rating": "downloads",
     "installs": "downloads",
 }
+_FILTERS: Final = ("publisher", "verdict", "license", "tag", "capability", "prefix")
 
 
 @api_view(*SAFE)
@@ -66,9 +69,12 @@ def discovery(call: ApiCall) -> HttpResponse:
 @api_view(*SAFE, reads=list_reads)
 def search(call: ApiCall) -> HttpResponse:
     """Search for ``q``, or look up one slug with ``mode=exact``; return the hits, best first."""
+    takes_only(call, "q", "limit", "mode")
     query, limit = parameter(call, "q"), requested_limit(call, 25, 100)
+    if (mode := parameter(call, "mode")) not in ("", "exact"):
+        raise ApiError(400, f"There is no mode {mode[:40]!r}. The only one is exact.")
     hits = [(hit.skill, hit.score) for hit in search_sync(call.env, query, limit=limit)]
-    if parameter(call, "mode") == "exact":
+    if mode:
         hits = [(skill, score) for skill, score in hits if skill.slug == base_slug(query)]
     results = [
         {
@@ -90,10 +96,11 @@ def search(call: ApiCall) -> HttpResponse:
 @api_view(*SAFE, reads=list_reads)
 def skills(call: ApiCall) -> HttpResponse:
     """List published skills: ``items`` and ``nextCursor``, which is null on the last page."""
+    takes_only(call, "limit", "cursor", "sort", "q", *_FILTERS)
     given = parameter(call, "sort")
     sort = _SORTS.get(given, given)
-    names = ("publisher", "verdict", "license", "tag", "capability", "prefix")
-    filters = SkillFilters(query=parameter(call, "q"), **{name: parameter(call, name) for name in names})
+    filters = SkillFilters(query=parameter(call, "q"), **{name: parameter(call, name) for name in _FILTERS})
+    check_filters(call.env, filters)
     if sort not in SORTS:
         raise InvalidListing(f"A list has no order {given!r}. Choose one of {', '.join(SORTS)}.")
     cursor = parameter(call, "cursor", longest=2000) or None
@@ -141,6 +148,7 @@ def detail(call: ApiCall) -> HttpResponse:
 @api_view(*SAFE)
 def versions(call: ApiCall) -> HttpResponse:
     """List the versions of a skill, newest first: ``items`` for clawhub, ``versions`` for vskill."""
+    takes_only(call, "limit", "cursor", "ownerHandle")
     skill = named_skill(call)
     limit, cursor = requested_limit(call, 25, 200), parameter(call, "cursor")
     rows = fetchable_versions(

@@ -15,6 +15,7 @@ from django.views.decorators.csrf import csrf_exempt
 
 from marketplace.errors import InvalidListing, MarketplaceError
 from vskill.environments import WorkerEnv
+from vskill.hidden_characters import visible
 from vskill.rate_limits.kinds import Form, Kind, rated
 from vskill.visitors.errors import VisitorRefused
 from vskill.visitors.reads import VisitorReads, page_reads
@@ -135,9 +136,18 @@ def _guarded(view: DatabaseView, call: ApiCall) -> HttpResponseBase:
 def parameter(call: ApiCall, name: str, *, longest: int = 512) -> str:
     """Return a query parameter, empty where it is absent; raise ``ApiError`` for one over ``longest`` or with NUL."""
     value = call.request.GET.get(name, "")
-    if len(value) > longest or "\0" in value:
-        raise ApiError(400, f"The parameter {name} is too long, or has characters that it cannot have.")
+    if len(value) > longest:
+        raise ApiError(400, f"The parameter {name} has {len(value)} characters. It can have {longest}.")
+    if "\0" in value:
+        raise ApiError(400, f"The parameter {name} has a control character, which nothing here is named by.")
     return value
+
+
+def takes_only(call: ApiCall, *names: str) -> None:
+    """Raise ``ApiError`` for a parameter that is not among ``names``: a filter that is ignored would answer falsely."""
+    for name in call.request.GET:
+        if name not in names:
+            raise ApiError(400, f"There is no parameter {visible(name, 40)!r} here. There are: {', '.join(names)}.")
 
 
 def requested_limit(call: ApiCall, default: int, highest: int) -> int:

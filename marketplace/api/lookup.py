@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from marketplace.api.http import ApiCall, ApiError, parameter
 from marketplace.catalog import find_skill_sync, find_version_sync, is_visible
 from marketplace.models import ArchiveBlob, SkillEntry, SkillVersion
+from marketplace.skills.near_names import near_slugs
 from marketplace.skills.publishers import publisher_of
 from marketplace.skills.visibility import light_versions
 from marketplace.skills.withdrawal import nothing_offered, why_withdrawn, withheld
@@ -15,16 +16,20 @@ from vskill.environments import WorkerEnv
 SKILL_NOT_FOUND = "Skill not found"
 
 
-def visible_skill(env: WorkerEnv, slug: str, *, owner: str = "", repo: str = "", hidden: bool = False) -> SkillEntry:
+def visible_skill(
+    env: WorkerEnv, slug: str, *, owner: str = "", repo: str = "", hidden: bool = False, suggest: bool = True
+) -> SkillEntry:
     """Return the visible skill that has or had ``slug``.
 
     ``owner`` (a publisher's handle, with or without ``@``) and ``repo`` (the name of a repository) must match where
     they are given. With ``hidden``, a withheld skill is returned as well. Raises ``ApiError``: 404 where there is no
-    such skill, and 410 with the reason for one that is in quarantine or was deleted.
+    such skill, with names that are near unless ``suggest`` is false, and 410 with the reason for one that is in
+    quarantine or was deleted.
     """
     skill = find_skill_sync(env, slug.lower(), hidden=True) or find_skill_sync(env, slug, hidden=True)
     if skill is None:
-        raise ApiError(404, SKILL_NOT_FOUND)
+        near = near_slugs(env, slug) if suggest else []
+        raise ApiError(404, f"{SKILL_NOT_FOUND}. Near names: {', '.join(near)}" if near else SKILL_NOT_FOUND)
     if owner and owner.removeprefix("@").lower() not in (skill.publisher_handle, publisher_of(skill.repo_url).owner):
         raise ApiError(404, SKILL_NOT_FOUND)
     if repo and repo.lower() != publisher_of(skill.repo_url).repository:

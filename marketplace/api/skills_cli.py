@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.http import HttpResponse
 
 from marketplace.addresses import public_base
-from marketplace.api.http import SAFE, ApiCall, api_view, json_response, parameter, requested_limit
+from marketplace.api.http import SAFE, ApiCall, api_view, json_response, parameter, requested_limit, takes_only
 from marketplace.skills.search import search_sync
 from vskill.visitors.reads import list_reads
 
@@ -13,6 +13,7 @@ from vskill.visitors.reads import list_reads
 @api_view(*SAFE, reads=list_reads)
 def find(call: ApiCall) -> HttpResponse:
     """Search for ``q``; ``source`` is a URL, so that the line which the client prints works with ``skills add``."""
+    takes_only(call, "q", "limit", "owner")
     base = public_base(call.request, call.env)
     hits = search_sync(
         call.env,

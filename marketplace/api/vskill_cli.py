@@ -6,7 +6,17 @@ from typing import Any, Final
 
 from django.http import HttpResponse
 
-from marketplace.api.http import SAFE, ApiCall, ApiError, api_view, json_body, json_response, parameter, requested_limit
+from marketplace.api.http import (
+    SAFE,
+    ApiCall,
+    ApiError,
+    api_view,
+    json_body,
+    json_response,
+    parameter,
+    requested_limit,
+    takes_only,
+)
 from marketplace.api.lookup import archive_content, exact_version, named_skill, visible_skill
 from marketplace.api.shapes import skill_shape
 from marketplace.api.trust import said_of_skill
@@ -29,6 +39,7 @@ _MOST_CHECKED: Final = 200
 @api_view(*SAFE, reads=list_reads)
 def search(call: ApiCall) -> HttpResponse:
     """Search for ``q``; one hit more than ``limit`` is read, to tell whether there are more."""
+    takes_only(call, "q", "limit")
     limit = requested_limit(call, 7, 100)
     hits = search_sync(call.env, parameter(call, "q"), limit=limit + 1)
     results = [{**skill_shape(hit.skill, None), "score": round(hit.score, 4)} for hit in hits[:limit]]
@@ -48,7 +59,7 @@ def _update(env: WorkerEnv, item: dict[str, Any]) -> dict[str, Any]:
     name, installed = str(item.get("name", "")), str(item.get("currentVersion", ""))
     try:
         owner, repo, slug = name.split("/") if name.count("/") == 2 else ("", "", name)
-        skill = visible_skill(env, slug, owner=owner, repo=repo, hidden=True)
+        skill = visible_skill(env, slug, owner=owner, repo=repo, hidden=True, suggest=False)
     except ApiError:
         return {"name": name, "installed": installed, "latest": None, "updateAvailable": False}
     reason = why_withdrawn(env, skill.identity, installed)

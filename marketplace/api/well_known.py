@@ -15,6 +15,7 @@ from marketplace.api.http import SAFE, ApiCall, ApiError, api_view, json_respons
 from marketplace.api.lookup import SkillWithLatest, visible_skill, with_latest_versions
 from marketplace.api.trust import said_of
 from marketplace.catalog import SkillFilters, list_skills
+from marketplace.skills.near_names import near_publishers
 from marketplace.skills.withdrawal import nothing_offered
 from vskill.visitors.reads import list_reads
 
@@ -48,10 +49,13 @@ def publisher_index(call: ApiCall) -> HttpResponse:
     Suspicious ones are left out: a client that is given this address installs all of them without a question. Each has
     an index of its own, whose description warns.
     """
-    filters = SkillFilters(publisher=call.path_parameters["owner"].removeprefix("@").lower())
+    handle = call.path_parameters["owner"].removeprefix("@").lower()
+    filters = SkillFilters(publisher=handle)
     page = list_skills(call.env, filters, sort="newest", limit=_MOST_OF_A_PUBLISHER)
     if not page.skills:
-        raise ApiError(404, "There is no publisher of that name.")
+        near = near_publishers(call.env, handle)
+        named = f" Near names: {', '.join(near)}" if near else ""
+        raise ApiError(404, f"There is no publisher of that name.{named}")
     offered = with_latest_versions(call.env, page.skills)
     return _index([one for one in offered if one.latest is None or not said_of(one.latest).suspicious])
 

@@ -14,6 +14,7 @@ from marketplace.judgement import Judgement, judge
 from marketplace.models import SkillEntry, SkillVersion
 from marketplace.pages.list_query import FACETS, ListQuery
 from marketplace.pages.wording import capability_words, published_words
+from marketplace.skills.filter_checks import check_filters
 from vskill.environments import WorkerEnv
 from vskill.hidden_characters import visible
 
@@ -63,6 +64,7 @@ def home_context(env: WorkerEnv) -> dict[str, Any]:
 def list_context(env: WorkerEnv, query: ListQuery) -> dict[str, Any]:
     """Return the context of the list that ``query`` describes; raise ``InvalidListing`` for another list's cursor."""
     filters = SkillFilters(query=query.q, **query.filters)
+    check_filters(env, filters)
     asked: dict[str, Any] = {"sort": query.order, "cursor": query.cursor or None, "facets": FACETS}
     page = list_skills(env, filters, limit=PAGE_SIZE, count=True, **asked)
     return {

@@ -12,7 +12,8 @@ from django.templatetags.static import static
 from django.utils.cache import get_conditional_response
 from django.views.decorators.http import require_safe
 
-from marketplace.addresses import file_href, public_base, skill_href
+from marketplace.addresses import file_href, public_base, publisher_href, skill_href
+from marketplace.catalog import find_skill_sync
 from marketplace.errors import InvalidListing
 from marketplace.pages import scan_report
 from marketplace.pages import skill as skill_page
@@ -21,14 +22,19 @@ from marketplace.pages.contract import contract_of_version
 from marketplace.pages.external import external_opinions
 from marketplace.pages.file import file_context
 from marketplace.pages.images import image_response
+from marketplace.pages.list_checks import OF_A_PUBLISHER, check_query
 from marketplace.pages.list_query import ListQuery
 from marketplace.pages.lists import home_context, list_context, publisher_context
 from marketplace.pages.source_health import repo_health
 from marketplace.pages.wording import CAPABILITIES, DEEDS, VERDICTS
+from marketplace.skills.near_names import near_publishers, near_slugs
+from vskill.environments import WorkerEnv
 from vskill.visitors.reads import list_reads, page_reads
+from vskill.web.absent import Near, NotThere
 from vskill.worker_context import require_worker_env
 
 NOT_PUBLISHED = "There is no published skill of this name. It may have been withdrawn, or never passed its checks."
+NO_PUBLISHER = "Nobody of this name has published a skill here."
 NO_VERSION = "This skill has no such version, or that version was withdrawn for safety."
 
 
@@ -44,9 +50,9 @@ async def home(request: HttpRequest) -> HttpResponse:
 @require_safe
 async def skills(request: HttpRequest) -> HttpResponse:
     """Show one page of the list that the query string describes."""
-    query = ListQuery.read(request.GET)
     try:
-        context = await list_reads.run(list_context, require_worker_env(), query)
+        check_query(request.GET)
+        context = await list_reads.run(list_context, require_worker_env(), ListQuery.read(request.GET))
     except InvalidListing as error:
         return render(request, "400.html", {"message": str(error)}, status=400)
     return render(request, "marketplace/skills.html", context)
@@ -55,13 +61,15 @@ async def skills(request: HttpRequest) -> HttpResponse:
 @require_safe
 async def publisher(request: HttpRequest, handle: str) -> HttpResponse:
     """Show the skills of one publisher."""
-    cursor = ListQuery.read(request.GET).cursor
+    env = require_worker_env()
     try:
-        context = await list_reads.run(publisher_context, require_worker_env(), handle, cursor)
+        check_query(request.GET, OF_A_PUBLISHER)
+        context = await list_reads.run(publisher_context, env, handle, ListQuery.read(request.GET).cursor)
     except InvalidListing as error:
         return render(request, "400.html", {"message": str(error)}, status=400)
     if context is None:
-        raise Http404("Nobody of this name has published a skill here.")
+        near = await list_reads.run(near_publishers, env, handle)
+        raise NotThere(NO_PUBLISHER, [Near(name, publisher_href(name)) for name in near])
     return render(request, "marketplace/publisher.html", context)
 
 
@@ -127,7 +135,7 @@ async def image(request: HttpRequest, slug: str, path: str) -> HttpResponseBase:
     def read() -> HttpResponseBase:
         found = skill_page.find(env, slug, version)
         if found is None:
-            raise Http404(skill_page.why_absent(env, slug, version) or _absent(version))
+            raise _absent(env, slug, version)
         return image_response(env, found, path, pinned=bool(version), asynchronous=asynchronous)
 
     response = await page_reads.run(read)
@@ -156,12 +164,18 @@ async def favicon(request: HttpRequest) -> HttpResponse:
     return HttpResponsePermanentRedirect(static("vskill/favicon.svg"))
 
 
-def _absent(version: str) -> str:
-    return NO_VERSION if version else NOT_PUBLISHED
+def _absent(env: WorkerEnv, slug: str, version: str) -> NotThere:
+    """Return the error for a skill or a version that is not shown, with the reason or with what is near to it."""
+    if reason := skill_page.why_absent(env, slug, version):
+        return NotThere(reason)
+    if version and find_skill_sync(env, slug) is not None:
+        return NotThere(NO_VERSION, [Near("the latest version", skill_href(slug))])
+    return NotThere(NOT_PUBLISHED, [Near(name, skill_href(name)) for name in near_slugs(env, slug)])
 
 
 def _version_of(request: HttpRequest) -> str:
-    return request.GET.get("version", "").replace("\0", "")[:64]
+    # One character more than a number has, so that a longer text is no version and not the one it begins with.
+    return request.GET.get("version", "")[:65]
 
 
 async def _page_of_skill(
@@ -174,7 +188,7 @@ async def _page_of_skill(
     def read() -> str | dict[str, Any]:
         found = skill_page.find(env, slug, version)
         if found is None:
-            raise Http404(skill_page.why_absent(env, slug, version) or _absent(version))
+            raise _absent(env, slug, version)
         return found.skill.slug if found.skill.slug != slug else page(found)
 
     answer = await page_reads.run(read)

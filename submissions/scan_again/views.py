@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 from urllib.parse import urlencode
 
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
@@ -13,6 +13,7 @@ from django.views.decorators.http import require_http_methods
 from marketplace.addresses import public_base, skill_href
 from marketplace.external_scans import ExternalScan, ScanState
 from marketplace.pages.external import EXTERNAL_WORDS
+from marketplace.skills.near_names import near_slugs
 from marketplace.skills.newest_scan import newest_scan
 from submissions.api_answers import BadRequest, body_object, error_answer, errors_answered, not_allowed, texts_of
 from submissions.external_scans.errors import NothingToScan, TooManyScans
@@ -22,6 +23,7 @@ from vskill.kv.errors import VersionConflict
 from vskill.kv.threads import writers
 from vskill.rate_limits.kinds import Form, Kind, rated
 from vskill.visitors.reads import page_reads
+from vskill.web.absent import Near, NotThere
 from vskill.worker_context import require_worker_env
 
 _LONGEST: Final = 64
@@ -40,7 +42,7 @@ async def scan_again(request: HttpRequest, slug: str) -> HttpResponse:
         try:
             await writers.run(ask_again, env, slug, version, by="a visitor")
         except NothingToScan as missing:
-            raise Http404(str(missing)) from missing
+            raise await _not_there(env, slug, missing) from missing
         except TooManyScans as refused:
             error, wait = str(refused), refused.retry_after
         except VersionConflict:
@@ -50,12 +52,17 @@ async def scan_again(request: HttpRequest, slug: str) -> HttpResponse:
     try:
         context = await page_reads.run(_context, env, slug, version)
     except NothingToScan as missing:
-        raise Http404(str(missing)) from missing
+        raise await _not_there(env, slug, missing) from missing
     response = render(request, "submissions/scan_again.html", {**context, "error": error}, status=429 if error else 200)
     response["Cache-Control"] = "no-store"
     if error:
         response["Retry-After"] = str(wait)
     return response
+
+
+async def _not_there(env: WorkerEnv, slug: str, missing: NothingToScan) -> NotThere:
+    near = await page_reads.run(near_slugs, env, slug)
+    return NotThere(str(missing), [Near(name, skill_href(name)) for name in near])
 
 
 def _context(env: WorkerEnv, slug: str, version: str) -> dict[str, Any]:

@@ -133,7 +133,8 @@ class TestForm:
 
         assert "SKILL.md has no frontmatter" in seen
         assert "/submissions/sub_" not in seen
-        assert (await async_client.get(f"/jobs/{body['id']}?standing=nonsense&start=x")).status_code == 200
+        for wrong in ("standing=nonsense", "start=x", "colour=red"):
+            assert (await async_client.get(f"/jobs/{body['id']}?{wrong}")).status_code == 400
 
     async def test_a_listing_that_is_gone_is_said_to_be(self, async_client: AsyncClient, tmp_path: Path) -> None:
         page = (await async_client.post("/submit", {"repository_url": many(tmp_path)})).content.decode()

@@ -66,7 +66,7 @@ async def test_a_search_finds_by_name_and_by_description(env: WorkerEnv) -> None
 async def test_what_a_link_searches_for_cannot_deceive(env: WorkerEnv) -> None:
     await put(env, "one")
     for parameter in ("q", "publisher", "capability"):
-        shown = await page(f"/skills?{parameter}=%E2%80%AEevil")
+        shown = await page(f"/skills?{parameter}=%E2%80%AEevil", 400 if parameter == "capability" else 200)
         assert r"\u{202e}evil" in shown
         # The field of the search keeps what was typed.
         assert "\u202e" not in re.sub(r"<input[^>]*>", "", shown)
@@ -128,8 +128,8 @@ async def test_an_order_and_a_view_are_kept_in_the_address(env: WorkerEnv) -> No
 @pytest.mark.parametrize("cursor", ["nonsense", "WyJ4IiwxLDJd", "%00", "ä"])
 async def test_a_cursor_of_another_list_is_refused_in_words(env: WorkerEnv, cursor: str) -> None:
     await put(env)
-    shown = await page(f"/skills?cursor={cursor}", 200 if cursor == "%00" else 400)
-    assert cursor == "%00" or "belongs to another list" in shown
+    shown = await page(f"/skills?cursor={cursor}", 400)
+    assert ("control character" if cursor == "%00" else "belongs to another list") in shown
 
 
 async def test_a_publisher_shows_what_it_published_and_nobody_else(env: WorkerEnv) -> None:

@@ -1,0 +1,99 @@
+"""Middleware that refuses a query string which no page and no client can mean, in the form that its client reads."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Awaitable, Callable, Collection, Iterable
+from typing import Any, Final, cast
+
+from asgiref.sync import iscoroutinefunction
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.template.loader import render_to_string
+from django.utils.decorators import sync_and_async_middleware
+
+from vskill.hidden_characters import visible
+from vskill.rate_limits.kinds import Form, rating_of
+
+# Longer than any value that an address of this registry can have; the longest are cursors and addresses.
+LONGEST_VALUE: Final = 2_048
+_LONGEST_NAME: Final = 100
+# What a paste leaves in a value. Every other control character reads differently for a person than for a program.
+_BLANKS: Final = "\t\n\r"
+
+
+# What mail programs and other sites append to links that people share.
+_APPENDED: Final = frozenset({"fbclid", "gclid", "mc_cid", "mc_eid", "ref"})
+
+
+@sync_and_async_middleware
+def refuse_strange_queries(get_response: Callable[[HttpRequest], Any]) -> Callable[[HttpRequest], Any]:
+    """Answer 400 in words to a query string with a control character or a value that is longer than any.
+
+    The admin's own pages read their query strings themselves.
+    """
+    if iscoroutinefunction(get_response):
+
+        async def answer_later(request: HttpRequest) -> HttpResponseBase:
+            refusal = _refusal(request)
+            return refusal or await cast(Awaitable[HttpResponseBase], get_response(request))
+
+        return answer_later
+
+    def answer(request: HttpRequest) -> HttpResponseBase:
+        return _refusal(request) or get_response(request)
+
+    return answer
+
+
+def fault_of(name: str, value: str) -> str:
+    """Return what is wrong with a parameter of a query string, as a sentence; empty where nothing is."""
+    shown = visible(name, 40)
+    if len(name) > _LONGEST_NAME or has_control(name):
+        return f"The address has a parameter that nothing here is called: {shown}."
+    if len(value) > LONGEST_VALUE:
+        return f"The parameter {shown} has {len(value)} characters. No parameter here has more than {LONGEST_VALUE}."
+    if has_control(value):
+        return f"The parameter {shown} has a control character, which nothing here is named by: {visible(value, 60)}."
+    return ""
+
+
+def unknown_parameter(given: Iterable[str], names: Collection[str]) -> str:
+    """Return a sentence about the first of the ``given`` names that is not among ``names``; empty where there is none.
+
+    What others append to links, such as ``utm_source``, is left alone: it filters nothing.
+    """
+    for name in given:
+        if name not in names and name not in _APPENDED and not name.startswith("utm_"):
+            known = f"It has: {', '.join(names)}." if names else "It has none."
+            return f"This address has no parameter {visible(name, 40)!r}. {known} Nothing was read."
+    return ""
+
+
+def has_control(text: str) -> bool:
+    """Return whether ``text`` has a control character other than a tab or the end of a line."""
+    if text.isascii() and text.isprintable():
+        return False
+    return any(unicodedata.category(one) == "Cc" and one not in _BLANKS for one in text)
+
+
+def bad_query(form: Form, message: str) -> HttpResponse:
+    """Return a 400 that says ``message`` in the ``form`` that the clients of an address read; it costs no query."""
+    if form is Form.PAGE:
+        # Without the request, whose context processors would query the database for the user.
+        return HttpResponse(render_to_string("400.html", {"message": message}), status=400)
+    answer: HttpResponse
+    if form is Form.JSON:
+        answer = JsonResponse({"error": "bad_request", "message": message}, status=400)
+    else:
+        answer = HttpResponse(message, status=400, content_type="text/plain; charset=utf-8")
+    answer["Access-Control-Allow-Origin"] = "*"
+    return answer
+
+
+def _refusal(request: HttpRequest) -> HttpResponse | None:
+    # Most requests have no query string; to parse one costs more than to look.
+    if not request.META.get("QUERY_STRING") or request.path_info.startswith("/admin/"):
+        return None
+    faults = (fault_of(name, value) for name, values in request.GET.lists() for value in values)
+    fault = next((one for one in faults if one), "")
+    return bad_query(rating_of(request).form, fault) if fault else None
