@@ -1,9 +1,12 @@
-"""Show one file of a published version: its lines with deceptive characters escaped, Markdown and images as well."""
+"""Show one file of a published version: its lines in colours, deceptive characters escaped, Markdown and images."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
+
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
 
 from marketplace.artifacts.archives import read_member
 from marketplace.models import ArchiveBlob
@@ -11,6 +14,7 @@ from marketplace.pages.images import LARGEST, shown_as
 from marketplace.pages.scan_report import findings_about
 from marketplace.pages.skill import Found, raw_path, rendered
 from marketplace.pages.text_links import RASTER, image_href
+from marketplace.syntax.colouring import Part, colouring
 from vskill.environments import WorkerEnv
 from vskill.hidden_characters import escape_hidden, in_braces, visible
 
@@ -55,11 +59,13 @@ def file_context(env: WorkerEnv, found: Found, path: str) -> dict[str, Any] | No
         context["rendered"] = rendered(found, path, text)
     flagged = {finding["line"] for finding in findings if finding.get("line")}
     lines = text.removesuffix("\n").split("\n") if text else []
+    # A line end at the end of a file gives one line too many in the parts.
+    parts_of_lines = (colouring.lines(path, text) or [[(line, "")] for line in lines])[: len(lines)]
     context["file"]["line_count"] = len(lines)
     context["file"]["cut"] = len(lines) > MOST_LINES
     context["lines"] = [
-        {"number": number, "text": revealed(line), "flagged": number in flagged}
-        for number, line in enumerate(lines[:MOST_LINES], start=1)
+        {"number": number, "html": in_colours(parts), "flagged": number in flagged}
+        for number, parts in enumerate(parts_of_lines[:MOST_LINES], start=1)
     ]
     return context
 
@@ -79,8 +85,17 @@ def as_text(content: bytes) -> str | None:
         return None
 
 
-def revealed(line: str) -> str:
-    r"""Return a line with invisible and bidirectional characters as ``\u{...}``, cut after ``LONGEST_LINE``."""
-    shown = escape_hidden(line[:LONGEST_LINE], in_braces, keep="\t")
-    more = len(line) - LONGEST_LINE
-    return f"{shown} … ({more:,} more characters)" if more > 0 else shown
+def in_colours(parts: list[Part]) -> SafeString:
+    r"""Return a line as HTML, cut after ``LONGEST_LINE``, with invisible and deceptive characters as ``\u{...}``."""
+    return format_html_join("", "{}", ((shown,) for shown in _shown(parts)))
+
+
+def _shown(parts: list[Part]) -> Iterator[str]:
+    left = LONGEST_LINE
+    for piece, colour in parts:
+        if left > 0:
+            text = escape_hidden(piece[:left], in_braces, keep="\t")
+            yield format_html('<span class="code-{}">{}</span>', colour, text) if colour else text
+        left -= len(piece)
+    if left < 0:
+        yield f" … ({-left:,} more characters)"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marketplace.pages.file import revealed
+from marketplace.pages.file import in_colours
 from submissions.source.tree_entries import odd_name
 from vskill.hidden_characters import has_hidden, in_braces, reveal_hidden, visible
 
@@ -35,13 +35,13 @@ def test_every_place_spells_out_the_same_characters(character: str) -> None:
     text = f"a{character}b"
     assert has_hidden(text)
     assert reveal_hidden(text) == f"a[U+{ord(character):04X}]b"
-    assert visible(text) == revealed(text) == f"a{in_braces(character)}b"
+    assert visible(text) == in_colours([(text, "")]) == f"a{in_braces(character)}b"
     assert odd_name(text) is not None
 
 
 @pytest.mark.parametrize("text", HONEST, ids=ascii)
 def test_what_an_honest_text_needs_is_left(text: str) -> None:
-    assert reveal_hidden(text) == visible(text) == revealed(text) == text
+    assert reveal_hidden(text) == visible(text) == in_colours([(text, "")]) == text
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.test import AsyncClient, Client
 
-from marketplace.pages.file import LARGEST_SHOWN, LONGEST_LINE, MOST_LINES, as_text, revealed
+from marketplace.pages.file import LARGEST_SHOWN, LONGEST_LINE, MOST_LINES, as_text, in_colours
 from tests.marketplace.pages.page_factory import finding, publish
 from vskill.environments import WorkerEnv
 
@@ -22,7 +22,8 @@ async def page(path: str, status: int = 200) -> str:
 
 
 def lines(shown: str) -> list[str]:
-    return re.findall(r'<li id="L\d+"[^>]*>.*?<code>(.*?)</code></li>', shown, re.DOTALL)
+    found = re.findall(r'<li id="L\d+"[^>]*>.*?<code>(.*?)</code></li>', shown, re.DOTALL)
+    return [re.sub(r"</?span[^>]*>", "", line) for line in found]
 
 
 @pytest.mark.django_db(transaction=True)
@@ -32,6 +33,15 @@ async def test_lines_are_numbered_and_can_be_linked_to(env: WorkerEnv) -> None:
     assert lines(shown) == ["import os", "", "print(&#x27;&lt;b&gt;&#x27;)"]
     assert '<li id="L3"><a href="#L3"' in shown
     assert "3 lines" in shown
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_code_has_colours_and_what_it_holds_stays_text(env: WorkerEnv) -> None:
+    await put(env, files={"run.py": b"# <i>\ndef go():\n    return '<b>\xe2\x80\xae'\n"})
+    shown = await page("run.py")
+    assert '<span class="code-comment"># &lt;i&gt;</span>' in shown
+    assert '<span class="code-keyword">return</span>' in shown
+    assert '<span class="code-string">&#x27;&lt;b&gt;\\u{202e}&#x27;</span>' in shown
 
 
 @pytest.mark.django_db(transaction=True)
@@ -125,12 +135,12 @@ async def test_a_path_with_a_slash_too_many_leads_to_the_file(env: WorkerEnv) ->
     ],
 )
 def test_characters_that_deceive_an_eye_are_spelled_out(line: str, shown: str) -> None:
-    assert revealed(line) == shown
+    assert in_colours([(line, "")]) == shown
 
 
 def test_an_endless_line_is_cut_and_says_by_how_much() -> None:
-    shown = revealed("y" * (LONGEST_LINE + 1_234))
-    assert shown == "y" * LONGEST_LINE + " … (1,234 more characters)"
+    shown = in_colours([("y" * LONGEST_LINE, "string"), ("y" * 1_234, "")])
+    assert shown == f'<span class="code-string">{"y" * LONGEST_LINE}</span> … (1,234 more characters)'
 
 
 def test_a_byte_order_mark_is_no_part_of_the_text() -> None:
