@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
+from urllib.parse import urlencode
 
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from marketplace.addresses import file_href, skill_href
 from marketplace.artifacts.archives import read_member
 from marketplace.models import ArchiveBlob
 from marketplace.pages.images import LARGEST, shown_as
@@ -31,7 +33,16 @@ def file_context(env: WorkerEnv, found: Found, path: str) -> dict[str, Any] | No
         return None
     findings = findings_about(found, path)
     context: dict[str, Any] = {
-        "file": {**listed, "path": visible(path), "raw_href": raw_path(found, path), "line_count": None, "cut": False},
+        "file": {
+            **listed,
+            "path": visible(path),
+            "name": visible(path.rpartition("/")[2]),
+            "raw_href": raw_path(found, path),
+            "permalink": f"{file_href(found.skill.slug, path)}?{urlencode({'version': found.version.version})}",
+            "line_count": None,
+            "cut": False,
+        },
+        "all_files_href": skill_href(found.skill.slug, "files") + found.exact,
         "file_findings": [
             {"line": finding.get("line"), "title": _title(finding, visible(path))} for finding in findings
         ],

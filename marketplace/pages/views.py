@@ -26,6 +26,7 @@ from marketplace.pages.list_checks import OF_A_PUBLISHER, check_query
 from marketplace.pages.list_query import ListQuery
 from marketplace.pages.lists import home_context, list_context, publisher_context
 from marketplace.pages.source_health import repo_health
+from marketplace.pages.tree import tree
 from marketplace.pages.wording import CAPABILITIES, DEEDS, VERDICTS
 from marketplace.skills.near_names import near_publishers, near_slugs
 from vskill.environments import WorkerEnv
@@ -108,6 +109,17 @@ async def scan(request: HttpRequest, slug: str) -> HttpResponse:
         }
 
     return await _page_of_skill(request, slug, "scan", "marketplace/scan.html", page)
+
+
+@require_safe
+async def files(request: HttpRequest, slug: str) -> HttpResponse:
+    """Show all files of a version as a tree."""
+
+    def page(found: skill_page.Found) -> dict[str, Any]:
+        listed = scan_report.files(found)
+        return {**skill_page.head(found), "rows": tree(listed), "count": len(listed)}
+
+    return await _page_of_skill(request, slug, "files", "marketplace/files.html", page)
 
 
 @require_safe

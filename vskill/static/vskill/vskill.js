@@ -67,6 +67,38 @@
     said = words;
   }
 
+  // Lines of a file: a click picks one, and one with Shift all up to it; the permalink leads to what is picked.
+  function pickedLines() {
+    const match = /^#L(\d+)(?:-L(\d+))?$/.exec(window.location.hash);
+    if (!match) return null;
+    const ends = [Number(match[1]), Number(match[2] || match[1])];
+    return [Math.min(...ends), Math.max(...ends)];
+  }
+  function showPicked(scroll) {
+    const range = pickedLines();
+    document.querySelectorAll(".code-lines > li.picked").forEach(function (line) { line.classList.remove("picked"); });
+    const link = document.querySelector("a[data-permalink]");
+    if (link) link.hash = range ? window.location.hash : "";
+    if (!range) return;
+    const lines = document.querySelectorAll(".code-lines > li");
+    for (let number = range[0]; number <= Math.min(range[1], lines.length); number++) {
+      lines[number - 1].classList.add("picked");
+    }
+    if (scroll && lines[range[0] - 1]) lines[range[0] - 1].scrollIntoView({ block: "center" });
+  }
+  if (document.querySelector(".code-lines")) {
+    document.addEventListener("click", function (event) {
+      const number = event.target.closest("a[data-line]");
+      const range = pickedLines();
+      if (!number || !event.shiftKey || !range) return;
+      event.preventDefault();
+      const last = Number(number.dataset.line);
+      window.location.hash = "#L" + Math.min(range[0], last) + "-L" + Math.max(range[0], last);
+    });
+    window.addEventListener("hashchange", function () { showPicked(false); });
+    showPicked(true);
+  }
+
   document.addEventListener("htmx:load", function (event) {
     armCopyButtons(event.detail.elt);
     announce(document);
