@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from django.urls import URLPattern, URLResolver, include, path
 
+from marketplace.feeds import views as feeds
 from marketplace.pages import views
 
 app_name = "marketplace"
 urlpatterns: list[URLPattern | URLResolver] = [
     # Before the pages, so that no page shadows a URL of the API.
     path("", include("marketplace.api.urls")),
+    *(path(f"feeds/{kind}.atom", feeds.feed, {"kind": kind}, name=f"feed-{kind}") for kind in feeds.KINDS),
+    path("publishers/<str:handle>/feed.atom", feeds.publisher_feed, name="publisher-feed"),
     path("", views.home, name="home"),
     path("skills", views.skills, name="skills"),
     path("skills/<str:slug>", views.skill, name="skill"),

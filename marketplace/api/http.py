@@ -147,7 +147,8 @@ def takes_only(call: ApiCall, *names: str) -> None:
     """Raise ``ApiError`` for a parameter that is not among ``names``: a filter that is ignored would answer falsely."""
     for name in call.request.GET:
         if name not in names:
-            raise ApiError(400, f"There is no parameter {visible(name, 40)!r} here. There are: {', '.join(names)}.")
+            known = f"There are: {', '.join(names)}." if names else "There are none."
+            raise ApiError(400, f"There is no parameter {visible(name, 40)!r} here. {known}")
 
 
 def requested_limit(call: ApiCall, default: int, highest: int) -> int:

@@ -40,6 +40,15 @@ GROUPS: Final = (
         ),
     ),
     CallGroup(
+        "Follow",
+        "Feeds in Atom, with an ETag. The filters of the list narrow the first two down.",
+        (
+            Call("GET /feeds/new.atom?q=&verdict=", "The skills that were published last."),
+            Call("GET /feeds/updated.atom", "The skills that changed last."),
+            Call("GET /feeds/withdrawn.atom", "What was withdrawn, and why."),
+        ),
+    ),
+    CallGroup(
         "Fetch",
         "Archives are the same bytes every time; their SHA-256 is on the page of the skill and in the header Digest.",
         (

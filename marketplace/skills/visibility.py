@@ -32,6 +32,11 @@ def listed_skills(skills: QuerySet[SkillEntry]) -> QuerySet[SkillEntry]:
     return visible_skills(skills).exclude(latest_version="")
 
 
+def withheld_skills(skills: QuerySet[SkillEntry]) -> QuerySet[SkillEntry]:
+    """Return the skills that were shown and are withheld; of these, only that they are, and why, is told."""
+    return skills.filter(visibility__in=(Visibility.QUARANTINED, Visibility.DELETED)).exclude(slug="")
+
+
 def fetchable_versions(versions: QuerySet[SkillVersion]) -> QuerySet[SkillVersion]:
     """Return the versions whose files can be fetched by their exact number; that includes yanked ones."""
     return versions.filter(quarantined_at__isnull=True, skill__visibility=Visibility.VISIBLE).exclude(skill__slug="")

@@ -58,9 +58,13 @@ def public_addresses(sample: Sample) -> Iterator[Address]:
             yield Address(LIST, f"/skills?{urlencode({**filters, 'sort': sort})}")
     for handle in (sample.small, sample.large):
         yield Address(LIST, f"/publishers/{handle}")
+        yield Address(LIST, f"/publishers/{handle}/feed.atom")
         yield Address(LIST, f"/skills?{urlencode({'publisher': handle})}")
         yield Address(LIST, f"/{handle}/.well-known/agent-skills/index.json")
         yield Address(LIST, f"/publishers/{handle}/.well-known/agent-skills/index.json")
+    for feed in ("new", "updated", "withdrawn"):
+        yield Address(LIST, f"/feeds/{feed}.atom")
+    yield Address(LIST, f"/feeds/new.atom?{urlencode({'q': 'pdf', **sample.filters})}")
     yield Address(LIST, "/queue")
     yield Address(LIST, f"/queue?{urlencode({'repository': sample.repository})}")
     for sort in API_ORDERS:

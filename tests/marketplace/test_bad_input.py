@@ -23,6 +23,8 @@ from vskill.web.query_strings import LONGEST_VALUE, bad_query
 pytestmark = pytest.mark.django_db(transaction=True)
 
 WHO = {"actor": "test", "reason": "test"}
+# Parts of addresses outside the API that programs read.
+OF_PROGRAMS = ("/.well-known/", "/download/", ".atom")
 PUBLIC = [route.replace(PLACE, "none") for route in every_route() if not route.startswith("/admin/")]
 KINDS = {Form.PAGE: "text/html", Form.TEXT: "text/plain", Form.JSON: "application/json"}
 
@@ -40,7 +42,7 @@ def refused(client: Client, address: str) -> str:
     assert answer.status_code == 400, (address, answer.status_code, answer.content[:300])
     json_api = address.startswith(("/api/v1/submissions", "/api/v1/listings", "/api/v1/jobs", "/api/v1/external-scans"))
     form = Form.PAGE
-    if address.startswith("/api/") or "/.well-known/" in address or "/download/" in address:
+    if address.startswith("/api/") or any(part in address for part in OF_PROGRAMS):
         form = Form.JSON if json_api or "/scan-again" in address else Form.TEXT
     assert answer.headers["Content-Type"].startswith(KINDS[form]), (address, answer.headers["Content-Type"])
     return message_of(answer)
@@ -89,6 +91,10 @@ LISTS = {
     "/api/v1/skills/hello-skill/versions?page=2": ("'page'", "limit, cursor"),
     "/api/v1/skills/hello-skill/versions?cursor=x": ("another list",),
     "/api/search?q=x&verdict=clear": ("'verdict'", "q, limit, owner"),
+    "/feeds/new.atom?sort=name": ("'sort'", "q, verdict, capability, publisher"),
+    "/feeds/updated.atom?verdict=good": ("'good'", "clear, notes"),
+    "/feeds/new.atom?q=" + "a" * 201: ("201 characters", "200"),
+    "/publishers/acme/feed.atom?cursor=x": ("'cursor'",),
     "/api/v1/submissions?state=held": ("'state'", "repoUrl"),
     "/api/v1/jobs/none?standing=lost": ("'lost'", "waiting"),
     "/api/v1/jobs/none?cursor=-1": ("cursor",),
@@ -158,6 +164,7 @@ def test_a_name_that_nothing_has_leads_to_names_that_are_near(names: WorkerEnv, 
     ):
         answer = client.get(place)
         assert (answer.status_code, answer.content) == (404, b"Skill not found. Near names: pdf-forms")
+    assert client.get("/publishers/nortwind/feed.atom").content.endswith(b"Near names: northwind")
     answer = client.get("/publishers/nortwind/.well-known/agent-skills/index.json")
     assert answer.content == b"There is no publisher of that name. Near names: northwind"
     assert client.get("/api/v1/skills/zzz").content == b"Skill not found"

@@ -74,6 +74,10 @@ LISTS = (
     f"/api/v1/search?q={SECRET}",
     f"/api/v1/skills/search?q={SECRET}",
     f"/api/search?q={SECRET}",
+    "/feeds/new.atom",
+    "/feeds/updated.atom",
+    f"/feeds/new.atom?q={SECRET}",
+    "/publishers/acme/feed.atom",
     "/publishers/acme/.well-known/agent-skills/index.json",
     "/acme/.well-known/agent-skills/index.json",
     "/.well-known/agent-skills/index.json",
@@ -157,6 +161,18 @@ def test_a_yanked_version_is_given_to_who_asks_for_its_number(client: Client, en
     assert [one for one in BY_NAME if not fetches(client, one)] == []
     archive = client.get(f"/skills/{SLUG}/download/1.0.0.zip")
     assert archive.headers["Warning"] == '299 - "This version was yanked: test"'
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_the_feed_of_withdrawals_says_that_it_is_withdrawn_and_nothing_of_it(
+    client: Client, env: WorkerEnv, state: str
+) -> None:
+    assert SLUG.encode() not in client.get("/feeds/withdrawn.atom").content
+    STATES[state](env)
+    feed = client.get("/feeds/withdrawn.atom").content
+    assert SLUG.encode() in feed
+    assert b"The reason given: test" in feed
+    assert SECRET.encode() not in feed
 
 
 def test_a_neighbour_is_untouched(client: Client, env: WorkerEnv) -> None:

@@ -1,0 +1,73 @@
+"""The addresses of feeds: new, updated and withdrawn skills, of all, of one publisher, or of a search."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Final
+from urllib.parse import urlencode
+
+from django.http import HttpResponse, HttpResponseBase
+from django.urls import reverse
+
+from marketplace.addresses import public_base, publisher_href
+from marketplace.api.http import SAFE, ApiCall, ApiError, api_view, parameter, takes_only, with_etag
+from marketplace.catalog import SkillFilters, list_skills
+from marketplace.feeds.atom import About, feed_of_skills, feed_of_withdrawals
+from marketplace.skills.filter_checks import check_filters
+from marketplace.skills.near_names import near_publishers
+from marketplace.skills.recently_withdrawn import recently_withdrawn
+from vskill.visitors.reads import list_reads
+
+MOST_ENTRIES: Final = 50
+CONTENT_TYPE: Final = "application/atom+xml; charset=utf-8"
+FILTERS: Final = ("q", "verdict", "capability", "publisher")
+_LONGEST: Final = 200
+_SORTS: Final = {"new": "newest", "updated": "updated"}
+KINDS: Final = (*_SORTS, "withdrawn")
+_TITLES: Final = {"new": "New skills", "updated": "Updated skills", "withdrawn": "Withdrawn skills and versions"}
+
+
+@api_view(*SAFE, reads=list_reads)
+def feed(call: ApiCall) -> HttpResponseBase:
+    """Return the feed ``new``, ``updated`` or ``withdrawn``; the filters of the list narrow down the first two."""
+    kind = call.path_parameters["kind"]
+    base = public_base(call.request, call.env)
+    own = reverse(f"marketplace:feed-{kind}")
+    if kind == "withdrawn":
+        takes_only(call)
+        about = About(_TITLES[kind], "What this registry no longer offers, and why.", base, own, "/skills")
+        return _answer(call, feed_of_withdrawals(about, recently_withdrawn(call.env, MOST_ENTRIES)))
+    takes_only(call, *FILTERS)
+    given = {name: value for name in FILTERS if (value := parameter(call, name, longest=_LONGEST).strip())}
+    filters = SkillFilters(query=given.get("q", ""), **{name: given.get(name, "") for name in FILTERS[1:]})
+    check_filters(call.env, filters)
+    query = f"?{urlencode(given)}" if given else ""
+    title = _TITLES[kind] + "".join(f" · {value}" for value in given.values())
+    about = About(title, "What this registry lists, each after its checks.", base, own + query, f"/skills{query}")
+    page = list_skills(call.env, filters, sort=_SORTS[kind], limit=MOST_ENTRIES)
+    return _answer(call, feed_of_skills(about, page.skills, by_change=kind == "updated"))
+
+
+@api_view(*SAFE, reads=list_reads)
+def publisher_feed(call: ApiCall) -> HttpResponseBase:
+    """Return the feed of what one publisher has published or updated."""
+    takes_only(call)
+    handle = call.path_parameters["handle"]
+    page = list_skills(call.env, SkillFilters(publisher=handle), sort="updated", limit=MOST_ENTRIES)
+    if not page.skills:
+        near = near_publishers(call.env, handle)
+        named = f" Near names: {', '.join(near)}" if near else ""
+        raise ApiError(404, f"There is no publisher of that name.{named}")
+    own = reverse("marketplace:publisher-feed", args=[handle])
+    base = public_base(call.request, call.env)
+    about = About(f"Skills of {handle}", "What this publisher has here.", base, own, publisher_href(handle))
+    return _answer(call, feed_of_skills(about, page.skills, by_change=True))
+
+
+def _answer(call: ApiCall, text: str) -> HttpResponseBase:
+    content = text.encode()
+    answer = HttpResponse(content, content_type=CONTENT_TYPE)
+    # Asked for again each time, because what was withdrawn has left it.
+    answer["Cache-Control"] = "no-cache"
+    answer["Access-Control-Allow-Origin"] = "*"
+    return with_etag(call, answer, hashlib.sha256(content).hexdigest())
