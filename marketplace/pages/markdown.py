@@ -91,6 +91,8 @@ def render_markdown(text: str, links: TextLinks | None = None) -> SafeString:
         html,
         tags=_TAGS,
         attributes=_ATTRIBUTES,
+        # They scroll by themselves where they are wide, which has to be possible by keyboard.
+        set_tag_attribute_values={"pre": {"tabindex": "0"}, "table": {"tabindex": "0"}},
         url_schemes=_SCHEMES,
         link_rel="nofollow noopener ugc",
         strip_comments=True,

@@ -66,7 +66,8 @@ LINKS = TextLinks("x", FILES, repo_url="https://github.com/acme/skills", commit_
 def assert_harmless(html: str) -> None:
     for tag, attributes in elements(html):
         assert tag in ALLOWED_TAGS
-        assert set(attributes) <= {"href", "rel", "start", "src", "alt", "loading", "title", "id"}
+        assert set(attributes) <= {"href", "rel", "start", "src", "alt", "loading", "title", "id", "tabindex"}
+        assert attributes.get("tabindex") == ("0" if tag in {"pre", "table"} else None)
         href = attributes.get("href")
         assert href is None or re.match(
             r"(https?:|mailto:|/skills/x(/files/|#files)|#user-content-)", href, re.IGNORECASE

@@ -1,0 +1,52 @@
+"""No page has a serious fault of accessibility that axe-core finds, in light and dark colours."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from tests.browser.chromium import Browser
+from tests.browser.server import ROOT, Server
+from tests.browser.test_pages_in_browser import PAGES
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+AXE: Final = Path(ROOT / "tests" / "clients" / "node_modules" / "axe-core" / "axe.min.js")
+SERIOUS: Final = {"serious", "critical"}
+MORE_PAGES: Final = {"all files": "/skills/release-notes/files", "not found": "/skills/there-is-no-such-skill"}
+
+
+def faults(browser: Browser, options: str = "{}") -> list[str]:
+    """Return what axe finds in the open page that is serious or worse, each with the first elements concerned."""
+    browser.driver.execute_script(AXE.read_text(encoding="utf-8"))
+    found: dict[str, Any] = browser.driver.execute_async_script(
+        f"const done = arguments[0]; axe.run(document, {options}).then(done, error => done({{error: String(error)}}))"
+    )
+    assert "error" not in found, found
+    return [
+        f"{one['id']}: {one['help']}: {[node['html'][:160] for node in one['nodes'][:3]]}"
+        for one in found["violations"]
+        if one["impact"] in SERIOUS
+    ]
+
+
+@pytest.mark.skipif(not AXE.exists(), reason="axe-core is not installed (make clients)")
+def test_axe_finds_nothing_serious_on_any_page(browser: Browser, server: Server) -> None:
+    seen = {}
+    for name, path in {**PAGES, **MORE_PAGES, **server.submissions}.items():
+        browser.colours("light")
+        browser.open(path)
+        light = faults(browser)
+        browser.colours("dark")
+        dark = faults(browser, "{runOnly: ['color-contrast']}")
+        seen[name] = light + [f"dark: {one}" for one in dark]
+    assert {name: found for name, found in seen.items() if found} == {}
+
+
+@pytest.mark.skipif(not AXE.exists(), reason="axe-core is not installed (make clients)")
+def test_axe_would_find_a_fault(browser: Browser) -> None:
+    browser.open("/about/verification")
+    browser.driver.execute_script("document.querySelector('main').innerHTML += '<img src=\"/favicon.ico\">'")
+    assert [one.partition(":")[0] for one in faults(browser)] == ["image-alt"]
