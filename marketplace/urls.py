@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, URLResolver, include, path
 
+from marketplace.crawlers import views as crawlers
 from marketplace.feeds import views as feeds
 from marketplace.pages import views
 
@@ -13,6 +14,10 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("marketplace.api.urls")),
     *(path(f"feeds/{kind}.atom", feeds.feed, {"kind": kind}, name=f"feed-{kind}") for kind in feeds.KINDS),
     path("publishers/<str:handle>/feed.atom", feeds.publisher_feed, name="publisher-feed"),
+    path("sitemap.xml", crawlers.sitemap, name="sitemap"),
+    path("sitemap/<str:part>", crawlers.sitemap_part, name="sitemap-part"),
+    path("robots.txt", crawlers.robots),
+    path("llms.txt", crawlers.llms),
     path("", views.home, name="home"),
     path("skills", views.skills, name="skills"),
     path("skills/<str:slug>", views.skill, name="skill"),

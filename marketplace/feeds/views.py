@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import Final
 from urllib.parse import urlencode
 
-from django.http import HttpResponse, HttpResponseBase
+from django.http import HttpResponseBase
 from django.urls import reverse
 
 from marketplace.addresses import public_base, publisher_href
-from marketplace.api.http import SAFE, ApiCall, ApiError, api_view, parameter, takes_only, with_etag
+from marketplace.api.http import SAFE, ApiCall, ApiError, api_view, parameter, tagged_response, takes_only
 from marketplace.catalog import SkillFilters, list_skills
 from marketplace.feeds.atom import About, feed_of_skills, feed_of_withdrawals
 from marketplace.skills.filter_checks import check_filters
@@ -36,7 +35,9 @@ def feed(call: ApiCall) -> HttpResponseBase:
     if kind == "withdrawn":
         takes_only(call)
         about = About(_TITLES[kind], "What this registry no longer offers, and why.", base, own, "/skills")
-        return _answer(call, feed_of_withdrawals(about, recently_withdrawn(call.env, MOST_ENTRIES)))
+        return tagged_response(
+            call, feed_of_withdrawals(about, recently_withdrawn(call.env, MOST_ENTRIES)), CONTENT_TYPE
+        )
     takes_only(call, *FILTERS)
     given = {name: value for name in FILTERS if (value := parameter(call, name, longest=_LONGEST).strip())}
     filters = SkillFilters(query=given.get("q", ""), **{name: given.get(name, "") for name in FILTERS[1:]})
@@ -45,7 +46,7 @@ def feed(call: ApiCall) -> HttpResponseBase:
     title = _TITLES[kind] + "".join(f" · {value}" for value in given.values())
     about = About(title, "What this registry lists, each after its checks.", base, own + query, f"/skills{query}")
     page = list_skills(call.env, filters, sort=_SORTS[kind], limit=MOST_ENTRIES)
-    return _answer(call, feed_of_skills(about, page.skills, by_change=kind == "updated"))
+    return tagged_response(call, feed_of_skills(about, page.skills, by_change=kind == "updated"), CONTENT_TYPE)
 
 
 @api_view(*SAFE, reads=list_reads)
@@ -61,13 +62,4 @@ def publisher_feed(call: ApiCall) -> HttpResponseBase:
     own = reverse("marketplace:publisher-feed", args=[handle])
     base = public_base(call.request, call.env)
     about = About(f"Skills of {handle}", "What this publisher has here.", base, own, publisher_href(handle))
-    return _answer(call, feed_of_skills(about, page.skills, by_change=True))
-
-
-def _answer(call: ApiCall, text: str) -> HttpResponseBase:
-    content = text.encode()
-    answer = HttpResponse(content, content_type=CONTENT_TYPE)
-    # Asked for again each time, because what was withdrawn has left it.
-    answer["Cache-Control"] = "no-cache"
-    answer["Access-Control-Allow-Origin"] = "*"
-    return with_etag(call, answer, hashlib.sha256(content).hexdigest())
+    return tagged_response(call, feed_of_skills(about, page.skills, by_change=True), CONTENT_TYPE)

@@ -64,6 +64,7 @@ def public_addresses(sample: Sample) -> Iterator[Address]:
         yield Address(LIST, f"/publishers/{handle}/.well-known/agent-skills/index.json")
     for feed in ("new", "updated", "withdrawn"):
         yield Address(LIST, f"/feeds/{feed}.atom")
+    yield from (Address(LIST, path) for path in ("/sitemap.xml", "/sitemap/pages", "/sitemap/0"))
     yield Address(LIST, f"/feeds/new.atom?{urlencode({'q': 'pdf', **sample.filters})}")
     yield Address(LIST, "/queue")
     yield Address(LIST, f"/queue?{urlencode({'repository': sample.repository})}")
@@ -92,6 +93,7 @@ def _single(sample: Sample) -> Iterator[str]:
     index = ".well-known/agent-skills/index.json"
     yield from (f"{skill}/{index}", f"/{sample.small}@{sample.slug}/{index}", f"/{sample.small}/{sample.slug}/{index}")
     yield from (f"/{index}", "/.well-known/clawhub.json", "/.well-known/clawdhub.json")
+    yield from ("/robots.txt", "/llms.txt", f"{skill}/files")
     yield from ("/about/verification", "/about/api", "/submit", "/jobs/none", "/api/v1/jobs/none")
     yield from (f"/submissions/{submission}", f"/api/v1/submissions/{submission}", "/api/v1/listings/none")
     api = "/api/v1"

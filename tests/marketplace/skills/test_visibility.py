@@ -75,6 +75,7 @@ LISTS = (
     f"/api/v1/skills/search?q={SECRET}",
     f"/api/search?q={SECRET}",
     "/feeds/new.atom",
+    "/sitemap/0",
     "/feeds/updated.atom",
     f"/feeds/new.atom?q={SECRET}",
     "/publishers/acme/feed.atom",

@@ -1,0 +1,1 @@
+"""What crawlers and agents read first: the sitemap in parts, robots.txt and llms.txt."""

@@ -1,0 +1,66 @@
+"""The sitemap in parts, each a range of the numbers of rows: one look-up however many skills there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Final
+from xml.sax.saxutils import escape
+
+from django.db.models import QuerySet
+
+from marketplace.models import SkillEntry
+from marketplace.skills.visibility import listed_skills
+from vskill.environments import WorkerEnv
+
+# The protocol allows 50,000 addresses; a part of these takes a few hundredths of a second.
+PART: Final = 2_000
+MOST_PARTS: Final = 1_000
+# Rows that are looked at for the next one of this environment.
+_AHEAD: Final = 100
+_XMLNS: Final = "http://www.sitemaps.org/schemas/sitemap/0.9"
+
+
+def parts(env: WorkerEnv) -> list[int]:
+    """Return the numbers of the parts that have a skill, the oldest first; call it on a database thread."""
+    numbers: list[int] = []
+    start = 0
+    while len(numbers) < MOST_PARTS:
+        rows = _listed(env).filter(pk__gte=start).order_by("pk").values_list("pk", "namespace")[:_AHEAD]
+        if not (found := list(rows)):
+            break
+        own = next((pk for pk, namespace in found if namespace == env.name), None)
+        if own is not None:
+            numbers.append(own // PART)
+        start = found[-1][0] + 1 if own is None else (own // PART + 1) * PART
+    return numbers
+
+
+def skills_of_part(env: WorkerEnv, number: int) -> list[tuple[str, datetime | None]]:
+    """Return the slug and the time of the last change of each listed skill in a part, in the order of their rows."""
+    rows = _listed(env).filter(pk__gte=number * PART, pk__lt=(number + 1) * PART).order_by("pk")
+    found = rows.values_list("namespace", "slug", "changed_at")
+    return [(slug, changed_at) for namespace, slug, changed_at in found if namespace == env.name]
+
+
+def _listed(env: WorkerEnv) -> QuerySet[SkillEntry]:
+    # Callers compare the environment, so that SQLite follows no index past all skills of it.
+    return listed_skills(SkillEntry.objects.using(env.database))
+
+
+def index_of(addresses: Iterable[str]) -> str:
+    """Return the XML of an index of sitemaps at these addresses."""
+    return _written("sitemapindex", "sitemap", [(one, None) for one in addresses])
+
+
+def map_of(addresses: Iterable[tuple[str, datetime | None]]) -> str:
+    """Return the XML of a sitemap of addresses, each with the time of its last change where one is known."""
+    return _written("urlset", "url", addresses)
+
+
+def _written(root: str, each: str, addresses: Iterable[tuple[str, datetime | None]]) -> str:
+    lines = ['<?xml version="1.0" encoding="utf-8"?>', f'<{root} xmlns="{_XMLNS}">']
+    for address, changed_at in addresses:
+        time = f"<lastmod>{changed_at.isoformat(timespec='seconds')}</lastmod>" if changed_at is not None else ""
+        lines.append(f"<{each}><loc>{escape(address)}</loc>{time}</{each}>")
+    return "\n".join([*lines, f"</{root}>\n"])
