@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+from typing import Final
 from urllib.parse import quote
 
 from django.http import HttpRequest
-from django.urls import reverse
+from django.urls import get_script_prefix, reverse
 
 from vskill.environments import WorkerEnv
 from vskill.hidden_characters import visible
+
+# What Django leaves as it is in an address.
+_SAFE: Final = "!$&'()*+,;=/~:@"
 
 
 def public_base(request: HttpRequest, env: WorkerEnv) -> str:
@@ -21,13 +26,23 @@ def public_base(request: HttpRequest, env: WorkerEnv) -> str:
 
 def skill_href(slug: str, below: str = "") -> str:
     """Return the path of a skill's page, or of ``below`` under it."""
-    address = reverse("marketplace:skill", args=[slug])
+    address = _address("marketplace:skill", slug)
     return f"{address}/{below}" if below else address
 
 
 def publisher_href(handle: str) -> str:
     """Return the path of a publisher's page, or an empty string for an empty handle."""
-    return reverse("marketplace:publisher", args=[handle]) if handle else ""
+    return _address("marketplace:publisher", handle) if handle else ""
+
+
+def _address(page: str, name: str) -> str:
+    return _above(page, get_script_prefix()) + quote(name, safe=_SAFE)
+
+
+@lru_cache(maxsize=16)
+def _above(page: str, _prefix: str) -> str:
+    """Return the address of a page without the name that it ends with; a list has dozens, and ``reverse`` is slow."""
+    return reverse(page, args=["x"]).removesuffix("x")
 
 
 def file_href(slug: str, path: str) -> str:

@@ -77,9 +77,8 @@ class ListQuery:
 
     def parameters(self) -> dict[str, str]:
         """Return the parameters that differ from the default list."""
-        default = ListQuery()
-        names = (one.name for one in fields(self))
-        return {name: getattr(self, name) for name in names if getattr(self, name) != getattr(default, name)}
+        held = vars(self)
+        return {name: held[name] for name, default in _DEFAULTS.items() if held[name] != default}
 
     def href(self, **changes: str) -> str:
         """Return the link to this list with other parameters; see ``change``."""
@@ -106,3 +105,6 @@ class ListQuery:
             {"label": label, "href": replace(self, view=name).href(), "active": name == self.view}
             for name, label in VIEWS.items()
         ]
+
+
+_DEFAULTS: Final = {one.name: one.default for one in fields(ListQuery)}

@@ -32,20 +32,23 @@ def capabilities_of(row: SkillEntry) -> tuple[str, ...] | None:
         return None
 
 
-def card(row: SkillEntry) -> dict[str, Any]:
-    """Return what a list shows about one skill."""
-    return {
+def card(row: SkillEntry, *, in_table: bool = False) -> dict[str, Any]:
+    """Return what a list shows about one skill, and with ``in_table`` what only the table has."""
+    shown: dict[str, Any] = {
         "href": skill_href(row.slug),
         "name": row.display_name or row.name,
         "owner": row.publisher_handle,
-        "publisher_href": publisher_href(row.publisher_handle),
         "description": row.description,
         "version": row.latest_version,
         "verdict": row.verdict,
         "flag_reason": row.flag_reason,
-        "capabilities": capabilities_of(row),
         "updated_at": row.changed_at,
     }
+    if in_table:
+        # Each reads the skill's value or makes another address.
+        shown["publisher_href"] = publisher_href(row.publisher_handle)
+        shown["capabilities"] = capabilities_of(row)
+    return shown
 
 
 def home_context(env: WorkerEnv) -> dict[str, Any]:
@@ -102,7 +105,7 @@ def publisher_context(env: WorkerEnv, handle: str, cursor: str) -> dict[str, Any
 
 def _page_links(query: ListQuery, page: SkillPage) -> dict[str, Any]:
     return {
-        "cards": [card(row) for row in page.skills],
+        "cards": [card(row, in_table=query.view == "table") for row in page.skills],
         "next_href": query.href(cursor=page.next_cursor) if page.next_cursor else "",
         "first_href": query.href(cursor="") if query.cursor else "",
     }

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 from django import template
+from django.template.loader import render_to_string
+from django.utils.safestring import SafeString
 
 from marketplace.catalog import HowMany
 from marketplace.pages.wording import FLAGGED, capability_words, published_words, severity_words, verdict_words
-from vskill.templatetags.ui import number
+from vskill.templatetags.ui import badge, number
 
 register = template.Library()
 
@@ -20,32 +23,38 @@ def how_many(found: HowMany | None) -> str:
     return number(found.number if found is not None else None) + ("+" if found is not None and found.or_more else "")
 
 
-@register.inclusion_tag("components/badge.html")
+@register.simple_tag
 def verdict_badge(
     verdict: str | None, label: str = "", large: bool = False, published: bool = False, flag_reason: str = ""
-) -> dict[str, Any]:
-    """Show a verdict in words with its icon; an unknown verdict is shown as not recorded.
+) -> SafeString:
+    """Draw a verdict in words with its icon; an unknown verdict is shown as not recorded.
 
     ``label`` replaces the words, ``large`` selects the size, and ``published`` says that the verdict belongs to a
     published version (see ``published_words``). With a ``flag_reason`` the version is shown as flagged instead.
     """
     words = FLAGGED if flag_reason else published_words(verdict) if published else verdict_words(verdict)
-    return {"tone": words.tone, "icon": words.icon, "label": label or words.label, "large": large}
+    return badge(words.tone, words.icon, label or words.label, large)
 
 
-@register.inclusion_tag("components/badge.html")
-def severity_badge(severity: str) -> dict[str, Any]:
-    """Show the severity of a finding."""
+@register.simple_tag
+def severity_badge(severity: str) -> SafeString:
+    """Draw the severity of a finding."""
     words = severity_words(severity)
-    return {"tone": words.tone, "icon": words.icon, "label": words.label, "large": False}
+    return badge(words.tone, words.icon, words.label)
 
 
-@register.inclusion_tag("marketplace/components/capabilities.html")
-def capability_chips(capabilities: Iterable[str] | None) -> dict[str, Any]:
-    """Show the capabilities of a skill, apart from its verdict; ``None`` means that no engine looked for them."""
-    if capabilities is None:
-        return {"known": False, "chips": ()}
-    return {"known": True, "chips": [capability_words(name) for name in capabilities]}
+@register.simple_tag
+def capability_chips(capabilities: Iterable[str] | None) -> SafeString:
+    """Draw the capabilities of a skill, apart from its verdict; ``None`` means that no engine looked for them."""
+    return _chips(None if capabilities is None else tuple(capabilities))
+
+
+@lru_cache(maxsize=256)
+def _chips(capabilities: tuple[str, ...] | None) -> SafeString:
+    """Draw capabilities; the same few sets stand in most rows of a table, so they are kept."""
+    chips = [capability_words(name) for name in capabilities or ()]
+    shown = {"known": capabilities is not None, "chips": chips}
+    return render_to_string("marketplace/components/capabilities.html", shown)
 
 
 @register.inclusion_tag("marketplace/components/findings.html")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final
 
 from django.utils.html import format_html
@@ -47,6 +48,7 @@ DRAWINGS: Final[dict[str, str]] = {
 }
 
 
+@lru_cache(maxsize=512)
 def draw(name: str, label: str = "") -> SafeString:
     """Return the icon ``name`` as inline SVG.
 
