@@ -26,16 +26,17 @@ def public_base(request: HttpRequest, env: WorkerEnv) -> str:
 
 def skill_href(slug: str, below: str = "") -> str:
     """Return the path of a skill's page, or of ``below`` under it."""
-    address = _address("marketplace:skill", slug)
+    address = page_address("marketplace:skill", slug)
     return f"{address}/{below}" if below else address
 
 
 def publisher_href(handle: str) -> str:
     """Return the path of a publisher's page, or an empty string for an empty handle."""
-    return _address("marketplace:publisher", handle) if handle else ""
+    return page_address("marketplace:publisher", handle) if handle else ""
 
 
-def _address(page: str, name: str) -> str:
+def page_address(page: str, name: str) -> str:
+    """Return the path of the ``page`` (such as ``marketplace:skill``) whose address ends with ``name``."""
     return _above(page, get_script_prefix()) + quote(name, safe=_SAFE)
 
 

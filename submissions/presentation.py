@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 
-from marketplace.addresses import ref_words, skill_href
+from marketplace.addresses import page_address, ref_words, skill_href
 from marketplace.catalog import find_skill_sync
 from marketplace.models import SkillEntry
 from marketplace.pages.contract import contract_context
@@ -50,7 +50,7 @@ _ADVICE = {
 
 def submission_path(submission_id: str) -> str:
     """Return the address of a submission's page on this server."""
-    return reverse("submissions:submission", args=[submission_id])
+    return page_address("submissions:submission", submission_id)
 
 
 def job_href(env: WorkerEnv, job_id: str, *, may_stop: bool = False) -> str:

@@ -9,14 +9,16 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
+from marketplace.catalog import HowMany
 from submissions.appeals import MOST, InvalidAppeal, appeal
 from submissions.models import SubmissionEntry
 from submissions.presentation import GROUP_LABELS, listed, submission_page, submission_path
 from submissions.queue.pause import get_pause_sync
 from submissions.states import ACTIVE_STATES, STATES, Group, State
 from submissions.store.near_ids import near_ids
-from submissions.store.queries import count_states, get_submission_index, read_submission, recently_decided
+from submissions.store.queries import get_submission_index, read_submission, recently_decided
 from submissions.store.records import SubmissionNotFound
+from submissions.store.state_counts import count_states
 from vskill.environments import WorkerEnv
 from vskill.kv.errors import VersionConflict
 from vskill.kv.threads import writers
@@ -100,9 +102,10 @@ async def queue(request: HttpRequest) -> HttpResponse:
 
 def _queue_context(env: WorkerEnv, repository: str, group: str) -> dict[str, Any]:
     states, entries, decided = _queue_rows(env, repository, group)
-    counts = dict.fromkeys(GROUP_LABELS, 0)
-    for state, count in states.items():
-        counts[STATES[state].group] += count
+    counts = dict.fromkeys(GROUP_LABELS, HowMany(0))
+    for state, (number, or_more) in states.items():
+        before = counts[STATES[state].group]
+        counts[STATES[state].group] = HowMany(before.number + number, before.or_more or or_more)
     pause = get_pause_sync(env)
     return {
         "counts": [{"group": group, "label": label, "count": counts[group]} for group, label in GROUP_LABELS.items()],
@@ -119,7 +122,7 @@ def _queue_context(env: WorkerEnv, repository: str, group: str) -> dict[str, Any
 
 def _queue_rows(
     env: WorkerEnv, repository: str, group: str
-) -> tuple[dict[State, int], list[SubmissionEntry], list[SubmissionEntry]]:
+) -> tuple[dict[State, HowMany], list[SubmissionEntry], list[SubmissionEntry]]:
     if group:
         states = [state for state, info in STATES.items() if info.group == group]
         found = get_submission_index(env, states=states, repo_url=repository, limit=_MOST_OF_GROUP)

@@ -10,7 +10,7 @@ from operator import attrgetter
 from typing import Final
 
 from django.db import DatabaseError
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Q, QuerySet
 
 from submissions.messages import on_its_way, queued_among
 from submissions.models import SUBMISSION_PREFIX, SubmissionEntry, SubmissionTransition
@@ -270,10 +270,3 @@ def recently_decided(env: WorkerEnv, *, limit: int = 10) -> list[SubmissionEntry
     # One that was queued again since then has ended before, but is not decided now.
     ended = [found[one] for one in ids if one in found and found[one].state in FINAL_STATES]
     return ended[:limit]
-
-
-def count_states(env: WorkerEnv) -> dict[State, int]:
-    """Count the submissions in each state now."""
-    rows = SubmissionEntry.objects.using(env.database).live().filter(namespace=env.name)
-    counted = dict(rows.values_list("state").annotate(Count("id")).order_by())
-    return {state: counted.get(state, 0) for state in State}

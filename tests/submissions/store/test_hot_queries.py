@@ -15,7 +15,8 @@ from django.test import AsyncClient
 from submissions.models import QueueMessage, SubmissionEntry, SubmissionTransition
 from submissions.presentation import queue_place
 from submissions.states import ACTIVE_STATES, State
-from submissions.store.queries import count_states, get_submission_index, recently_decided
+from submissions.store.queries import get_submission_index, recently_decided
+from submissions.store.state_counts import count_states
 from submissions.store.transitions import submission_key, submission_namespace, transition
 from tests.submissions.factories import make_submission, make_submissions
 from tests.submissions.front_door import repository, skills, submitted
@@ -62,8 +63,8 @@ def test_a_page_reads_what_it_shows_and_not_every_submission(
     with _plans() as plans:
         ask(env)
 
-    assert index in plans[0]
-    assert not [plan for plan in plans if plan.startswith("SCAN") or plan.endswith("B-TREE FOR ORDER BY")]
+    assert index in next(plan for plan in plans if "submissions_" in plan)
+    assert not [plan for plan in plans if plan.startswith("SCAN submissions_") or plan.endswith("B-TREE FOR ORDER BY")]
 
 
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="reads the plans of SQLite")

@@ -13,8 +13,10 @@ from django.db import IntegrityError
 
 from submissions.models import SubmissionEntry, SubmissionTransition
 from submissions.states import IllegalTransition, State
-from submissions.store.queries import count_states, get_submission, get_submission_index, history, read_submission
+from submissions.store import state_counts
+from submissions.store.queries import get_submission, get_submission_index, history, read_submission
 from submissions.store.records import SubmissionNotFound
+from submissions.store.state_counts import count_states
 from submissions.store.transitions import create_submission, new_submission_id, repeat, touch, transition
 from tests.submissions.factories import damage, make_submission, make_submissions
 from tests.submissions.refusals import REFUSAL, inserts_refused
@@ -139,9 +141,18 @@ def test_the_index_is_a_query_over_columns(env: WorkerEnv) -> None:
     assert len(get_submission_index(env, limit=1)) == 1
 
 
-def test_states_are_counted_now_and_those_of_nobody_are_0(env: WorkerEnv) -> None:
+def test_states_are_counted_now_to_a_bound_and_those_of_nobody_are_0(
+    env: WorkerEnv, monkeypatch: pytest.MonkeyPatch
+) -> None:
     make_submissions(env, 3)
     make_submissions(env, 2, State.PUBLISHED)
     counted = count_states(env)
     assert set(counted) == set(State)
-    assert (counted[State.RECEIVED], counted[State.PUBLISHED], counted[State.ON_HOLD]) == (3, 2, 0)
+    assert (counted[State.RECEIVED], counted[State.PUBLISHED], counted[State.ON_HOLD]) == (
+        (3, False),
+        (2, False),
+        (0, False),
+    )
+    monkeypatch.setattr(state_counts, "MOST_COUNTED", 2)
+    counted = count_states(env)
+    assert (counted[State.RECEIVED], counted[State.PUBLISHED]) == ((2, True), (2, False))

@@ -1,0 +1,38 @@
+"""Count the submissions in each state, each to a bound, so that it costs the same in any registry."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Final
+
+from django.db import connections
+
+from marketplace.catalog import HowMany
+from submissions.models import SubmissionEntry
+from submissions.states import State
+from vskill.environments import WorkerEnv
+from vskill.kv.statements import statements
+
+MOST_COUNTED: Final = 5_000
+
+
+def count_states(env: WorkerEnv) -> dict[State, HowMany]:
+    """Return how many submissions are in each state now, counted to ``MOST_COUNTED`` by one statement."""
+    parameters = [one for state in State for one in (env.name, str(state), MOST_COUNTED + 1)]
+    with connections[env.database].cursor() as cursor:
+        cursor.execute(_statement(connections[env.database].vendor), parameters)
+        found = cursor.fetchone()
+    return {state: _bounded(int(number)) for state, number in zip(State, found, strict=True)}
+
+
+def _bounded(number: int) -> HowMany:
+    return HowMany(min(number, MOST_COUNTED), or_more=number > MOST_COUNTED)
+
+
+@cache
+def _statement(vendor: str) -> str:
+    """Return the statement: a row with one number for each state, each read from the index over states alone."""
+    live = statements(SubmissionEntry, vendor).live
+    rows = f'SELECT 1 FROM "{SubmissionEntry._meta.db_table}" WHERE namespace = %s AND state = %s AND {live} LIMIT %s'  # noqa: S608 - names of our own models
+    count = f"(SELECT COUNT(*) FROM ({rows}) AS found)"  # noqa: S608 - as above
+    return f"SELECT {', '.join([count] * len(State))}"
