@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, URLResolver, include, path
 
+from marketplace.badges import views as badges
 from marketplace.crawlers import views as crawlers
 from marketplace.feeds import views as feeds
 from marketplace.pages import views
@@ -25,6 +26,9 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("skills/<str:slug>/files", views.files, name="files"),
     path("skills/<str:slug>/files/<path:path>", views.file, name="file"),
     path("skills/<str:slug>/images/<path:path>", views.image, name="image"),
+    path("skills/<str:slug>/badge.svg", badges.badge, name="badge"),
+    path("skills/<str:slug>/card", badges.card, name="card"),
+    path("oembed", badges.oembed, name="oembed"),
     path("publishers/<str:handle>", views.publisher, name="publisher"),
     path("about/verification", views.verification, name="verification"),
     path("about/api", views.api, name="api"),

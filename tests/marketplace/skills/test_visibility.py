@@ -53,6 +53,7 @@ LATEST = (
     f"/skills/{SLUG}/.well-known/agent-skills/index.json",
     f"/acme/{SLUG}/.well-known/agent-skills/index.json",
     f"/acme@{SLUG}/.well-known/agent-skills/index.json",
+    f"/skills/{SLUG}/card",
 )
 # Addresses that name a version exactly.
 EXACT = (
@@ -61,6 +62,7 @@ EXACT = (
     f"/api/v1/skills/{SLUG}/file?path=SKILL.md&version=1.0.0",
     f"/api/v1/skills/{SLUG}/verify?version=1.0.0",
     f"/api/v1/download?slug={SLUG}&version=1.0.0",
+    f"/skills/{SLUG}/badge.svg?version=1.0.0",
     f"/skills/{SLUG}/download/1.0.0.zip",
     f"/skills/{SLUG}/download/1.0.0.tar.gz",
 )
