@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from submissions import api, api_many, job_pages, submit_page, views
+from submissions import api, api_many, job_pages, live_status, submit_page, views
 from submissions.external_scans import views as external_scans
 from submissions.scan_again import views as scan_again
 
@@ -13,6 +13,7 @@ urlpatterns = [
     path("submit", submit_page.submit, name="submit"),
     path("queue", views.queue, name="queue"),
     path("submissions/<str:submission_id>", views.submission, name="submission"),
+    path("submissions/<str:submission_id>/events", live_status.events, name="submission-events"),
     path("submissions/<str:submission_id>/appeal", views.appeal_against, name="appeal"),
     path("skills/<str:slug>/scan-again", scan_again.scan_again, name="scan-again"),
     path("api/v1/skills/<str:slug>/scan-again", scan_again.api_scan_again, name="api-scan-again"),

@@ -156,6 +156,10 @@ def test_a_page_that_is_live_renews_itself(browser: Browser, server: Server) -> 
     browser.ask("document.querySelector('.state-panel').dataset.old = 'yes'")
     browser.until("!document.querySelector('.state-panel').dataset.old")
     assert browser.complaints() == []
+    asked = "performance.getEntriesByType('resource').map(one => new URL(one.name).pathname + new URL(one.name).search)"
+    assert [one for one in browser.ask(asked) if one.endswith("fragment=1")] == [
+        server.submissions["received"] + "?fragment=1"
+    ], "the server tells of changes, so the page does not ask every two seconds as well"
 
 
 def test_a_copy_button_is_there_and_copies(browser: Browser, server: Server) -> None:

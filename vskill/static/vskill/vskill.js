@@ -99,6 +99,26 @@
     showPicked(true);
   }
 
+  // A live page asks every two seconds. While the server tells it of changes, it asks then, and else four times a
+  // minute, because its place in the queue changes without it.
+  const live = document.querySelector("[data-events]");
+  if (live && window.EventSource && window.htmx) {
+    const source = new EventSource(live.dataset.events);
+    let changed = true;
+    let asked = 0;
+    source.addEventListener("change", function () {
+      changed = true;
+      window.htmx.trigger("#" + live.id, "changed");
+    });
+    source.addEventListener("end", function () { source.close(); });
+    document.addEventListener("htmx:beforeRequest", function (event) {
+      if (event.detail.elt.id !== live.id) return;
+      const recent = Date.now() - asked < 15000;
+      if (source.readyState === EventSource.OPEN && !changed && recent) event.preventDefault();
+      else { changed = false; asked = Date.now(); }
+    });
+  }
+
   document.addEventListener("htmx:load", function (event) {
     armCopyButtons(event.detail.elt);
     announce(document);
