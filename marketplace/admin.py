@@ -31,6 +31,9 @@ Target = tuple[SkillEntry, str]
 """A skill, and the version that an operation is for; empty for an operation on the whole skill."""
 
 
+_FILTERS = {"visibility", "verdict"}
+
+
 class VisibilityFilter(ChoiceFilter):
     """Skills with one visibility."""
 
@@ -60,6 +63,9 @@ class AliasFilter(admin.SimpleListFilter):
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         """Return only aliases, or only skills."""
         aliases = prefix_range("key", ALIAS_PREFIX)
+        if self.value() is None and (_FILTERS & request.GET.keys() or request.GET.get("q", "").strip().startswith("@")):
+            # No alias has any of these; without the condition the rows are counted in an index.
+            return queryset
         return queryset.filter(aliases) if self.value() == "aliases" else queryset.exclude(aliases)
 
 
@@ -90,9 +96,13 @@ class SkillAdmin(OperationsAdmin):
     readonly_fields = fields
 
     def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
-        """Return the order that an index gives: newest first with a filter that has one, or else by name."""
-        filtered = {"visibility", "verdict"} & request.GET.keys()
-        return ("-published_at", "-id") if filtered else ("key",)
+        """Return the order that an index gives: by date with a filter that has one, or else by what is searched."""
+        if _FILTERS & request.GET.keys():
+            return ("-published_at", "-id")
+        term = request.GET.get("q", "").strip()
+        if term.startswith("@"):
+            return ("publisher_handle", "-published_at", "-id")
+        return ("repo_url", "-id") if "://" in term else ("key",)
 
     operations = OPERATIONS
     operate_template = "admin/marketplace/operate.html"

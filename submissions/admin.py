@@ -81,6 +81,13 @@ class SubmissionAdmin(OperationsAdmin):
         marked: QuerySet[Any] = rows.annotate(is_stuck=ExpressionWrapper(_stuck(), BooleanField()))
         return marked
 
+    def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
+        """Return the order that an index gives: the newest first, or those of the addresses that are searched."""
+        term = request.GET.get("q", "").strip()
+        if term.startswith("sub_"):
+            return ("key",)
+        return ("repo_url", "-submitted_at") if "/" in term or "." in term else ("-submitted_at",)
+
     def search_condition(self, term: str) -> Q:
         """Return the condition for the prefix of an id or address, or for the exact name of a skill."""
         if term.startswith("sub_"):

@@ -8,13 +8,16 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from django.contrib import admin
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.contrib.admin.utils import quote
 from django.contrib.admin.views.main import ChangeList
 from django.core.paginator import Paginator
 from django.db import connections
 from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest
+from django.urls import reverse
 from django.utils.html import format_html
-from django.utils.safestring import SafeString
+from django.utils.safestring import SafeString, mark_safe
 
 from vskill.hidden_characters import reveal_hidden
 from vskill.kv.codec import decode, prefix_end
@@ -109,9 +112,30 @@ class BoundedPaginator(_Paginator):
         found = int(rows.order_by().values("pk")[: MOST_COUNTED + 1].count())
         return AtLeast(MOST_COUNTED) if found > MOST_COUNTED else found
 
+    def page(self, number: Any) -> Any:
+        """Return a page, found by the keys of its rows: of the rows before it nothing is read but an index."""
+        page: Any = super().page(number)
+        keys = list(page.object_list.values_list("pk", flat=True))
+        whole: Any = self.object_list
+        rows = whole.order_by().in_bulk(keys)
+        # One that was deleted in between is left out.
+        page.object_list = [rows[key] for key in keys if key in rows]
+        return page
+
 
 class _IndexedChangeList(ChangeList):
     """Order a list by what its admin offers, and not by any column that somebody writes into the address."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        # Appended to each address by ourselves: the template tag for it resolves the address of every row.
+        self._kept, self.preserved_filters = self.preserved_filters, ""
+        options = self.model._meta
+        self._list = reverse(f"{self.model_admin.admin_site.name}:{options.app_label}_{options.model_name}_changelist")
+
+    def url_for_result(self, result: Model) -> str:
+        address = f"{self._list}{quote(result.pk)}/change/"
+        return f"{address}?{self._kept}" if self._kept else address
 
     def get_ordering_field(self, field_name: Any) -> Any:
         return super().get_ordering_field(field_name) if field_name in (self.sortable_by or ()) else None
@@ -154,6 +178,16 @@ class ReadOnlyAdmin(_ModelAdmin):
         """Return the rows that fit ``search_condition``, and that there are no duplicates among them."""
         term = search_term.strip().replace("\0", "")
         return (queryset.filter(self.search_condition(term)) if term else queryset), False
+
+    @admin.display(description=mark_safe('<input type="checkbox" id="action-toggle">'))
+    def action_checkbox(self, obj: Model) -> SafeString:
+        """Return the box that chooses a row; Django renders a template for each."""
+        return format_html(
+            '<input type="checkbox" name="{}" value="{}" class="action-select" aria-label="{}">',
+            ACTION_CHECKBOX_NAME,
+            obj.pk,
+            f"Select this object for an action - {obj}",
+        )
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         """Return ``False``: nothing is added by hand."""
