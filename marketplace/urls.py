@@ -7,7 +7,7 @@ from django.urls import URLPattern, URLResolver, include, path
 from marketplace.badges import views as badges
 from marketplace.crawlers import views as crawlers
 from marketplace.feeds import views as feeds
-from marketplace.pages import views
+from marketplace.pages import compare_views, views
 
 app_name = "marketplace"
 urlpatterns: list[URLPattern | URLResolver] = [
@@ -29,6 +29,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("skills/<str:slug>/badge.svg", badges.badge, name="badge"),
     path("skills/<str:slug>/card", badges.card, name="card"),
     path("oembed", badges.oembed, name="oembed"),
+    path("compare", compare_views.compare, name="compare"),
     path("publishers/<str:handle>", views.publisher, name="publisher"),
     path("about/verification", views.verification, name="verification"),
     path("about/api", views.api, name="api"),

@@ -91,7 +91,7 @@ def head(found: Found) -> dict[str, Any]:
             "version": version.version,
             "verdict": verdict_of(version),
             "verdict_summary": version.verdict_summary,
-            "capabilities": _capabilities(found),
+            "capabilities": asked_for(found),
             "size": version.size,
             "published_at": version.created_at,
             "license": version.license,
@@ -127,7 +127,7 @@ def _scanned_again(newest: NewestScan, published: str) -> dict[str, Any] | None:
     return {"at": newest.scanned_at, "label": label, "by": by, "differs": newest.verdict != published}
 
 
-def _capabilities(found: Found) -> list[str] | tuple[str, ...] | None:
+def asked_for(found: Found) -> list[str] | tuple[str, ...] | None:
     """Return what a version asks for: what its contract says, where it has one, or else what engines called it.
 
     Of the latter only that stays beside a contract for which that has no word.

@@ -19,6 +19,7 @@ from marketplace.pages import scan_report
 from marketplace.pages import skill as skill_page
 from marketplace.pages.api_guide import GROUPS, examples
 from marketplace.pages.contract import contract_of_version
+from marketplace.pages.decide import deciding
 from marketplace.pages.external import external_opinions
 from marketplace.pages.file import file_context
 from marketplace.pages.images import image_response
@@ -91,6 +92,7 @@ async def skill(request: HttpRequest, slug: str) -> HttpResponse:
             "install": skill_page.install_lines(found, base),
             "repo_health": repo_health(env, found),
             "external": external_opinions(env, found),
+            "deciding": deciding(env, found),
         }
 
     return await _page_of_skill(request, slug, "", "marketplace/skill.html", page)

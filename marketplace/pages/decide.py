@@ -1,0 +1,83 @@
+"""What helps to decide on a skill: who publishes it since when, what it can touch, its downloads, what is alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import urlencode
+
+from django.urls import reverse
+from django.utils import timezone
+
+from marketplace.addresses import skill_href
+from marketplace.catalog import listed_skills
+from marketplace.likeness.neighbours import Neighbour, neighbours
+from marketplace.models import SkillEntry
+from marketplace.pages.skill import Found, asked_for
+from marketplace.pages.wording import capability_words
+from marketplace.pictures.reach import draw_reach, reach_of
+from marketplace.pictures.weeks import weekly_downloads
+from vskill.environments import WorkerEnv
+
+
+def compare_href(*slugs: str) -> str:
+    """Return the address of the page that compares these skills."""
+    return f"{reverse('marketplace:compare')}?{urlencode([('skill', slug) for slug in slugs])}"
+
+
+def deciding(env: WorkerEnv, found: Found) -> dict[str, Any]:
+    """Return the context of what helps to decide on a version."""
+    alike = [_alike(found, one) for one in neighbours(env, found.version)]
+    return {
+        "publishes_since": first_publication(env, found.skill.publisher_handle),
+        "downloads": weekly_downloads(env, found.skill, timezone.now().date()),
+        "reach": reach(found),
+        "alike": alike,
+        "copy_of": next((one for one in alike if one["copy"] and one["earlier"]), None),
+        "compare_href": compare_href(found.skill.slug),
+        "compare_all_href": compare_href(found.skill.slug, *(one["slug"] for one in alike[:3])) if alike else "",
+    }
+
+
+def first_publication(env: WorkerEnv, handle: str) -> Any:
+    """Return when a publisher first published a skill that is still listed, or ``None``."""
+    skills = listed_skills(SkillEntry.objects.using(env.database).filter(namespace=env.name, publisher_handle=handle))
+    return skills.order_by("published_at", "pk").values_list("published_at", flat=True).first() if handle else None
+
+
+def reach(found: Found) -> dict[str, Any]:
+    """Return the map of what a version can touch, as a drawing and as rows of a table."""
+    targets = reach_of(asked_for(found))
+    rows = [
+        {
+            "name": one.name,
+            "state": one.state,
+            "known": one.seen is not None,
+            "seen": _words(one.seen or ()),
+        }
+        for one in targets
+    ]
+    return {"svg": draw_reach(targets), "rows": rows}
+
+
+def _words(names: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys(capability_words(name).label for name in names))
+
+
+def _alike(found: Found, one: Neighbour) -> dict[str, Any]:
+    skill = one.version.skill
+    return {
+        "slug": skill.slug,
+        "name": skill.display_name or skill.name,
+        "href": skill_href(skill.slug),
+        "owner": skill.publisher_handle,
+        "published_at": skill.published_at,
+        "verdict": one.version.verdict,
+        "flag_reason": one.version.flag_reason,
+        "downloads": skill.downloads,
+        # Rounded down, so that 100 is said of nothing but the same text.
+        "percent": int(one.share * 100),
+        "copy": one.copy,
+        "earlier": one.earlier,
+        "compare_href": compare_href(found.skill.slug, skill.slug),
+    }

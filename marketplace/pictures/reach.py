@@ -1,0 +1,82 @@
+"""Draw what a skill can touch: files, network, commands, secrets and the agent's configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+TARGETS: Final[dict[str, frozenset[str]]] = {
+    "Files": frozenset({"reads_files", "filesystem_read", "filesystem_write"}),
+    "Network": frozenset({"sends", "downloads", "network_egress"}),
+    "Commands": frozenset(
+        {"executes", "escalates", "shell_execution", "dynamic_code_execution", "install_time_execution"}
+    ),
+    "Secrets": frozenset({"reads_secrets", "reads_environment", "delegated_authentication", "scoped_identity"}),
+    "The agent": frozenset(
+        {"changes_agent", "addresses_agent", "persists", "mcp_tools_detected", "prompt_surface_risk"}
+    ),
+}
+_ROW: Final = 32
+_MIDDLE: Final = _ROW * len(TARGETS) // 2
+
+
+@dataclass(frozen=True)
+class Target:
+    """One thing that a skill may touch: ``seen`` are the names of what was seen, ``None`` where nobody has looked."""
+
+    name: str
+    seen: tuple[str, ...] | None
+
+    @property
+    def state(self) -> str:
+        """Return in words whether it was seen to be touched."""
+        return "not known" if self.seen is None else "touches it" if self.seen else "nothing seen"
+
+
+def reach_of(capabilities: Iterable[str] | None) -> list[Target]:
+    """Return what a skill with these capabilities touches; ``None`` where no engine has looked for them."""
+    if capabilities is None:
+        return [Target(name, None) for name in TARGETS]
+    given = list(capabilities)
+    return [Target(name, tuple(one for one in given if one in deeds)) for name, deeds in TARGETS.items()]
+
+
+def draw_reach(targets: Iterable[Target]) -> SafeString:
+    """Return the map as SVG: a firm line to what is touched, a dashed one to what is not known, else none."""
+    listed = list(targets)
+    words = "; ".join(f"{one.name}: {one.state}" for one in listed)
+    rows = format_html_join("", "{}", ((_row(number, one),) for number, one in enumerate(listed)))
+    return format_html(
+        '<svg class="reach" viewBox="0 0 320 {}" role="img" aria-label="{}">{}'
+        '<rect class="self" x="1" y="{}" width="78" height="32" rx="6"/><text x="40" y="{}">This skill</text></svg>',
+        _ROW * len(listed),
+        f"What it can touch. {words}.",
+        rows,
+        _MIDDLE - 16,
+        _MIDDLE + 4,
+    )
+
+
+def _row(number: int, target: Target) -> SafeString:
+    middle = _ROW * number + _ROW // 2
+    kind = "unknown" if target.seen is None else "touched" if target.seen else "untouched"
+    line = (
+        format_html('<path class="{}" d="M79 {}C115 {} 105 {} 141 {}"/>', kind, _MIDDLE, _MIDDLE, middle, middle)
+        if kind != "untouched"
+        else ""
+    )
+    return format_html(
+        '{}<rect class="{}" x="141" y="{}" width="178" height="26" rx="6"/>'
+        '<text class="{}" x="230" y="{}">{}: {}</text>',
+        line,
+        kind,
+        middle - 13,
+        kind,
+        middle + 4,
+        target.name,
+        target.state,
+    )
