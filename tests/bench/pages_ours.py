@@ -36,7 +36,7 @@ from tests.bench.page_addresses import ADMIN, API_ORDERS, Address, Sample, admin
 from tests.bench.ready import say
 from vskill.environments import WorkerEnv, get_environment
 from vskill.kv.threads import close_database_threads, readers
-from vskill.read_only_admin import MOST_COUNTED
+from vskill.read_only_admin import MOST_COUNTED, ReadOnlyAdmin
 from vskill.worker_context import run_with_worker_env
 
 TRIVIAL: Final = Address("trivial", "/favicon.ico")
@@ -44,7 +44,7 @@ TRIVIAL_ADMIN: Final = Address("trivial admin", "/admin/password_change/")
 # Requests between two for a trivial page.
 _BETWEEN: Final = 6
 # Rows of a page of the admin.
-_OF_A_PAGE: Final = 50
+_OF_A_PAGE: Final = ReadOnlyAdmin.list_per_page
 _FINE: Final = frozenset({200, 301, 404, 410})
 
 

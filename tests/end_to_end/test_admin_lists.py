@@ -80,3 +80,15 @@ def test_counts_of_filters_which_take_a_count_of_everything_are_not_offered(oper
     page = operator.get(f"{SKILLS}?_facets=True").content.decode()
     assert "Show counts" not in page
     assert "Hide counts" not in page
+
+
+@pytest.mark.parametrize("order", ["o=1", "o=-1"])
+def test_the_pages_of_a_list_hold_each_row_once_in_its_order(
+    operator: Client, monkeypatch: pytest.MonkeyPatch, order: str
+) -> None:
+    monkeypatch.setattr(read_only_admin.ReadOnlyAdmin, "list_per_page", 1)
+    pages = [operator.get(f"{SKILLS}?{order}&p={number}").context["cl"].result_list for number in (1, 2, 3)]
+    slugs = [f"skill-{number}" for number in range(3)]
+    assert [row.slug for [row] in pages] == (slugs if order == "o=1" else slugs[::-1])
+    address = operator.get(f"{SKILLS}?{order}&p=2").context["cl"].url_for_result(pages[1][0])
+    assert operator.get(address).status_code == 200
