@@ -7,6 +7,7 @@ import json
 import shutil
 import tempfile
 from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -18,6 +19,7 @@ from marketplace.models import SkillEntry
 from marketplace.records import SkillRecord
 from marketplace.skills.count_check import mend_counts
 from vskill.environments import WorkerEnv
+from vskill.kv.clock import isoformat
 
 Files = Mapping[str, bytes | str]
 
@@ -94,14 +96,20 @@ def publish_example(
         shutil.rmtree(root)
 
 
-def write_entries(env: WorkerEnv, count: int, *, start: int = 0) -> None:
-    """Write ``count`` entries of published skills in bulk, as the KV layer would write them one by one."""
+def write_entries(env: WorkerEnv, count: int, *, start: int = 0, dated: bool = False) -> None:
+    """Write ``count`` entries of published skills in bulk, as the KV layer would write them one by one.
+
+    With ``dated`` they were published years ago, three in each minute.
+    """
     rows = []
     for number in range(start, start + count):
         record = SkillRecord(
             slug=f"skill-{number:05}", name=f"skill-{number:05}", latest_version="1.0.0", identity=f"{number:064x}"
         )
         value = record.to_value()
+        if dated:
+            moment = datetime(2020, 1, 1, tzinfo=UTC) + timedelta(minutes=number // 3)
+            value |= {"publishedAt": isoformat(moment), "updatedAt": isoformat(moment + timedelta(days=number % 5))}
         row = SkillEntry(namespace=env.name, key=f"skill:{record.slug}", value=json.dumps(value))
         for column, projected in SkillEntry.project(value).items():
             setattr(row, column, projected)
