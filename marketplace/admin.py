@@ -20,12 +20,14 @@ from marketplace.operations import FOR_MANY, OPERATIONS, Operation
 from marketplace.pages.wording import VERDICTS
 from marketplace.records import Visibility
 from marketplace.reference_admin import ReferenceAdmin
+from marketplace.report_admin import ReportAdmin
 from marketplace.skills.visibility import light_versions
+from marketplace.visitor_reports.reports import open_reports
 from vskill.operations_admin import OperationsAdmin
 from vskill.read_only_admin import ChoiceFilter, ReadOnlyAdmin, prefix_range, pretty_json
 from vskill.worker_context import require_worker_env
 
-__all__ = ["BlockAdmin", "FlagAdmin", "HistoryAdmin", "KnownBadAdmin", "ReferenceAdmin", "SkillAdmin"]
+__all__ = ["BlockAdmin", "FlagAdmin", "HistoryAdmin", "KnownBadAdmin", "ReferenceAdmin", "ReportAdmin", "SkillAdmin"]
 
 Target = tuple[SkillEntry, str]
 """A skill, and the version that an operation is for; empty for an operation on the whole skill."""
@@ -91,6 +93,7 @@ class SkillAdmin(OperationsAdmin):
     fields = (
         *("key", "page", "display_name", "description", "publisher", "repo_url", "skill_path", "license"),
         *("visibility", "verdict", "latest_version", "downloads", "published_at", "changed_at", "version"),
+        "open_reports",
         *("versions_table", "events", "content"),
     )
     readonly_fields = fields
@@ -135,6 +138,11 @@ class SkillAdmin(OperationsAdmin):
     def shown_slug(self, row: SkillEntry) -> str:
         """Return the slug from the key, which is right even where the value is damaged."""
         return str(row.key.removeprefix(SKILL_PREFIX))
+
+    @admin.display(description="open reports of visitors")
+    def open_reports(self, row: SkillEntry) -> int:
+        """Return how many reports of the skill wait for a decision."""
+        return open_reports(require_worker_env(), row)
 
     @admin.display(description="page")
     def page(self, row: SkillEntry) -> str:

@@ -32,7 +32,8 @@ class FlagKind(StrEnum):
 
     ``verdict``: a later scan would not publish it without a person. ``known_bad``: its content became known to be bad.
     ``similar``: it is similar to such content. ``outside``: something changed that it uses from outside the registry.
-    ``opinion``: a scanner outside the registry accuses it gravely.
+    ``opinion``: a scanner outside the registry accuses it gravely. ``report``: a visitor reported it, and an operator
+    agreed.
     """
 
     VERDICT = "verdict"
@@ -40,6 +41,7 @@ class FlagKind(StrEnum):
     SIMILAR = "similar"
     OUTSIDE = "outside"
     OPINION = "opinion"
+    REPORT = "report"
 
 
 def flag(

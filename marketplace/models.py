@@ -1,7 +1,7 @@
 """The tables of the marketplace: skills, versions and history.
 
 Archives are in ``archive_models``, tables that are derived from skills in ``derived_models``, those of what became
-known later in ``flag_models`` and ``known_bad_models``.
+known later in ``flag_models`` and ``known_bad_models``, what visitors report in ``report_models``.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from marketplace.flag_models import LaterScan, SkillFlag
 from marketplace.known_bad_models import KnownBad, KnownBadShingle, VersionShingle
 from marketplace.records import SkillRecord
 from marketplace.reference_models import ReferenceEntry
+from marketplace.report_models import VisitorReport
 from vskill.kv.clock import parse_isoformat
 from vskill.kv.codec import decode, storable
 from vskill.kv.fields import KeyField
@@ -41,6 +42,7 @@ __all__ = [
     "SkillFlag",
     "SkillVersion",
     "VersionShingle",
+    "VisitorReport",
 ]
 
 SKILL_PREFIX = "skill:"

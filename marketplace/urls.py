@@ -8,6 +8,7 @@ from marketplace.badges import views as badges
 from marketplace.crawlers import views as crawlers
 from marketplace.feeds import views as feeds
 from marketplace.pages import compare_views, views
+from marketplace.visitor_reports import views as reports
 
 app_name = "marketplace"
 urlpatterns: list[URLPattern | URLResolver] = [
@@ -26,6 +27,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("skills/<str:slug>/files", views.files, name="files"),
     path("skills/<str:slug>/files/<path:path>", views.file, name="file"),
     path("skills/<str:slug>/images/<path:path>", views.image, name="image"),
+    path("skills/<str:slug>/report", reports.report_skill, name="report-skill"),
+    path("reports/<str:reference>", reports.report_state, name="report"),
     path("skills/<str:slug>/badge.svg", badges.badge, name="badge"),
     path("skills/<str:slug>/card", badges.card, name="card"),
     path("oembed", badges.oembed, name="oembed"),

@@ -93,7 +93,15 @@ def _single(sample: Sample) -> Iterator[str]:
     index = ".well-known/agent-skills/index.json"
     yield from (f"{skill}/{index}", f"/{sample.small}@{sample.slug}/{index}", f"/{sample.small}/{sample.slug}/{index}")
     yield from (f"/{index}", "/.well-known/clawhub.json", "/.well-known/clawdhub.json")
-    yield from ("/robots.txt", "/llms.txt", f"{skill}/files", f"{skill}/badge.svg", f"{skill}/card")
+    yield from (
+        "/robots.txt",
+        "/llms.txt",
+        f"{skill}/files",
+        f"{skill}/badge.svg",
+        f"{skill}/card",
+        f"{skill}/report",
+        "/reports/none",
+    )
     yield f"/oembed?url=http://127.0.0.1:8000/skills/{sample.slug}"
     yield from ("/about/verification", "/about/api", "/submit", "/jobs/none", "/api/v1/jobs/none")
     yield from (f"/submissions/{submission}", f"/api/v1/submissions/{submission}", "/api/v1/listings/none")

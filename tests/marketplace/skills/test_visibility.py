@@ -34,6 +34,7 @@ BY_NAME = (
     f"/skills/{SLUG}",
     f"/skills/{SLUG}/scan",
     f"/skills/{SLUG}/files/SKILL.md",
+    f"/skills/{SLUG}/report",
     f"/api/v1/skills/{SLUG}",
     f"/api/v1/skills/acme/skills/{SLUG}",
     f"/api/v1/skills/{SLUG}/versions",
