@@ -10,10 +10,10 @@ from django.urls import reverse
 from django.utils import timezone
 
 from marketplace.addresses import skill_href
-from marketplace.catalog import listed_skills
+from marketplace.catalog import fetchable_versions, listed_skills
 from marketplace.likeness.neighbours import Neighbour, neighbours
-from marketplace.models import SkillEntry
-from marketplace.pages.skill import Found, asked_for
+from marketplace.models import SkillEntry, SkillVersion
+from marketplace.pages.skill import Found, asked_for, capabilities_of_version
 from marketplace.pages.wording import capability_words
 from marketplace.pictures.reach import draw_reach, reach_of
 from marketplace.pictures.weeks import weekly_downloads
@@ -33,9 +33,36 @@ def deciding(env: WorkerEnv, found: Found) -> dict[str, Any]:
         "downloads": weekly_downloads(env, found.skill, timezone.now().date()),
         "reach": reach(found),
         "alike": alike,
+        "changes": changes(env, found),
         "copy_of": next((one for one in alike if one["copy"] and one["earlier"]), None),
         "compare_href": compare_href(found.skill.slug),
         "compare_all_href": compare_href(found.skill.slug, *(one["slug"] for one in alike[:3])) if alike else "",
+    }
+
+
+def changes(env: WorkerEnv, found: Found) -> dict[str, Any] | None:
+    """Return what changed since the version before: what it can do and its files; ``None`` for a first version.
+
+    ``known`` is false where nobody has looked what one of both can do. A version in quarantine is passed over.
+    """
+    rows = SkillVersion.objects.using(env.database).filter(namespace=env.name, skill=found.skill)
+    earlier = fetchable_versions(rows).filter(ordinal__lt=found.version.ordinal).defer("skill_md", "findings")
+    before = earlier.order_by("-ordinal").first()
+    if before is None:
+        return None
+    was, now = capabilities_of_version(before), capabilities_of_version(found.version)
+    old = {file["path"]: file["sha256"] for file in before.manifest}
+    new = {file["path"]: file["sha256"] for file in found.version.manifest}
+    return {
+        "since": before.version,
+        "since_href": f"{skill_href(found.skill.slug)}?{urlencode({'version': before.version})}",
+        "known": was is not None and now is not None,
+        "gained": [name for name in now or () if name not in (was or ())],
+        "lost": [name for name in was or () if name not in (now or ())],
+        "kept": [name for name in now or () if name in (was or ())],
+        "added": len(new.keys() - old.keys()),
+        "removed": len(old.keys() - new.keys()),
+        "changed": sum(1 for path in new.keys() & old.keys() if new[path] != old[path]),
     }
 
 

@@ -14,6 +14,7 @@ from marketplace.judgement import Judgement, judge
 from marketplace.models import SkillEntry, SkillVersion
 from marketplace.pages.list_query import FACETS, ListQuery
 from marketplace.pages.wording import capability_words, published_words
+from marketplace.pictures.weeks import weekly_publications
 from marketplace.skills.filter_checks import check_filters
 from vskill.environments import WorkerEnv
 from vskill.hidden_characters import visible
@@ -100,7 +101,10 @@ def publisher_context(env: WorkerEnv, handle: str, cursor: str) -> dict[str, Any
     if not newest:
         return None
     last = newest[0].changed_at
-    return {"owner": handle, "total": page.total, "last_updated": last, **_page_links(ListQuery(cursor=cursor), page)}
+    # On the first page alone, which says whose page it is.
+    activity = None if cursor else weekly_publications(env, handle, timezone.now().date())
+    about = {"owner": handle, "total": page.total, "last_updated": last, "activity": activity}
+    return {**about, **_page_links(ListQuery(cursor=cursor), page)}
 
 
 def _page_links(query: ListQuery, page: SkillPage) -> dict[str, Any]:

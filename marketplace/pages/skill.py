@@ -128,17 +128,21 @@ def _scanned_again(newest: NewestScan, published: str) -> dict[str, Any] | None:
 
 
 def asked_for(found: Found) -> list[str] | tuple[str, ...] | None:
+    """Return what a version asks for, by ``capabilities_of_version``; else what its skill was recorded to ask for."""
+    known = capabilities_of_version(found.version)
+    return capabilities_of(found.skill) or None if known is None else known
+
+
+def capabilities_of_version(version: SkillVersion) -> list[str] | None:
     """Return what a version asks for: what its contract says, where it has one, or else what engines called it.
 
-    Of the latter only that stays beside a contract for which that has no word.
+    Of the latter only that stays beside a contract for which that has no word. ``None`` where nobody has looked.
     """
-    if is_contract(found.version.contract):
-        deeds = [str(one["name"]) for one in found.version.contract["does"]]
-        return [*deeds, *(name for name in found.version.capabilities if name not in IN_CONTRACT)]
+    if is_contract(version.contract):
+        deeds = [str(one["name"]) for one in version.contract["does"]]
+        return [*deeds, *(name for name in version.capabilities if name not in IN_CONTRACT)]
     # Without a scan, an empty list only means that nobody looked.
-    if was_scanned(found.version.engines):
-        return list(found.version.capabilities)
-    return list(found.version.capabilities) or capabilities_of(found.skill) or None
+    return list(version.capabilities) if was_scanned(version.engines) else list(version.capabilities) or None
 
 
 def readme(found: Found) -> SafeString:

@@ -1,16 +1,18 @@
-"""Downloads of a skill by weeks, which begin on Monday (UTC)."""
+"""Downloads of a skill, and first publications of a publisher, by weeks, which begin on Monday (UTC)."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Final
 
-from django.db.models import Sum
+from django.db.models import Count, Sum
+from django.db.models.functions import TruncDate
 
 from marketplace.models import DownloadDay, SkillEntry
 from marketplace.pictures.columns import Column, Picture, picture_of
+from marketplace.skills.visibility import listed_skills
 from vskill.environments import WorkerEnv
 
 WEEKS: Final = 26
@@ -53,3 +55,13 @@ def weekly_downloads(env: WorkerEnv, skill: SkillEntry, today: date) -> Picture 
     return picture_of(
         f"Downloads by week, {WEEKS} weeks to {today.day} {today:%b %Y}", by_weeks(days, since, today), "downloads"
     )
+
+
+def weekly_publications(env: WorkerEnv, handle: str, today: date) -> Picture | None:
+    """Return the picture of when the skills of a publisher that are listed today were first published, by week."""
+    first = monday(today) - timedelta(weeks=WEEKS - 1)
+    skills = SkillEntry.objects.using(env.database).filter(namespace=env.name, publisher_handle=handle)
+    recent = listed_skills(skills).filter(published_at__gte=datetime.combine(first, time(), UTC))
+    days = recent.order_by().values_list(TruncDate("published_at", tzinfo=UTC)).annotate(Count("pk"))
+    title = f"Skills first published by week, {WEEKS} weeks to {today.day} {today:%b %Y}"
+    return picture_of(title, by_weeks(dict(days), first, today), "skills")

@@ -30,6 +30,7 @@ PAGES = {
     "file": "/skills/release-notes/files/scripts/collect.py",
     "text file": "/skills/release-notes/files/references/style.md",
     "image file": "/skills/release-notes/files/images/areas.png",
+    "compare": f"/compare?skill=release-notes&skill={LONG_NAME}&skill=release-note",
     "publisher": "/publishers/an-owner-with-a-long-name",
     "verdicts": "/about/verification",
     "api": "/about/api",

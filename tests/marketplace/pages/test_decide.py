@@ -82,3 +82,21 @@ async def test_skills_are_compared_side_by_side_and_what_is_not_there_is_named(e
     assert "5 skills were named" in await page("/compare?" + "&".join(f"skill={one}" for one in "abcde"), 400)
     assert "no parameter 'skills'" in await page("/compare?skills=a", 400)
     assert "there is no published skill of this name" in await page("/compare?skill=nowhere", 404)
+
+
+def _publish_two_versions(env: WorkerEnv) -> None:
+    publish(env, capabilities=("filesystem_read", "network_egress"), files={"a.txt": b"1", "b.txt": b"1"})
+    publish(env, capabilities=("filesystem_read", "shell_execution"), files={"a.txt": b"2", "c.txt": b"1"})
+    publish(env, "unread", engines=(), capabilities=(), files={"a.txt": b"1"})
+    publish(env, "unread", capabilities=("shell_execution",), files={"a.txt": b"2"})
+
+
+async def test_a_version_says_what_it_can_do_that_the_one_before_could_not(env: WorkerEnv) -> None:
+    await sync_to_async(_publish_two_versions)(env)
+    shown = await page("/skills/release-notes")
+    assert "1 file added, 1 changed, 1 removed" in shown
+    assert re.search(r"It now also Runs commands ?No longer Uses the network ", shown.replace("  ", " "))
+    assert "— not known: one of both versions" in await page("/skills/unread")
+    publisher = await page("/publishers/acme")
+    assert "Skills first published by week, 26 weeks to" in publisher
+    assert re.search(r"week from [^,]+, so far ?2 ?week from", publisher)
