@@ -25,6 +25,7 @@ _LABEL: Final = "vskill"
 _LABEL_GROUND: Final = "#2f3238"
 # Of Verdana and its kin at 11 pixels. textLength makes the text as wide as that, whatever font there is.
 _CHARACTER: Final = 6.6
+_NARROW: Final = frozenset("fijlrt .,:")
 _GAP: Final = 7
 _HEIGHT: Final = 20
 
@@ -78,5 +79,10 @@ def _text(text: str, start: int, width: int) -> str:
 
 
 def _width(text: str) -> int:
-    wide = sum(2 if unicodedata.east_asian_width(one) in "WF" else 1 for one in text)
-    return round(wide * _CHARACTER) + 2 * _GAP
+    return round(sum(map(_share, text)) * _CHARACTER) + 2 * _GAP
+
+
+def _share(character: str) -> float:
+    if character in _NARROW:
+        return 0.6
+    return 1.7 if unicodedata.east_asian_width(character) in "WF" else 1.05
