@@ -9,6 +9,7 @@ from typing import Final
 from urllib.parse import urlencode
 
 from marketplace.pages.list_query import SORTS
+from submissions.states import Group
 
 LIST, SEARCH_PAGE, SEARCH_API, ONE, ADMIN = "list", "search page", "search API", "one thing", "admin"
 # How often the time of the trivial page an address may take.
@@ -68,10 +69,10 @@ def public_addresses(sample: Sample) -> Iterator[Address]:
     yield Address(LIST, f"/feeds/new.atom?{urlencode({'q': 'pdf', **sample.filters})}")
     yield Address(LIST, "/queue")
     yield Address(LIST, f"/queue?{urlencode({'repository': sample.repository})}")
-    for sort in API_ORDERS:
-        yield Address(LIST, f"/api/v1/skills?sort={sort}")
-        if sort in sample.deep:
-            yield Address(LIST, f"/api/v1/skills?{urlencode({'sort': sort, 'cursor': sample.deep[sort]})}")
+    for group in Group:
+        yield Address(LIST, f"/queue?{urlencode({'group': group})}")
+    yield from (Address(LIST, f"/api/v1/skills?sort={sort}") for sort in API_ORDERS)
+    yield from (deep for _first, deep in deep_beside_first(sample))
     yield Address(LIST, "/api/v1/blocklist")
     for words in (sample.slug, "pdf", "extract invoices", "ext", "zzzzqqq"):
         query = urlencode({"q": words})
@@ -79,6 +80,13 @@ def public_addresses(sample: Sample) -> Iterator[Address]:
         for place in ("/api/search", "/api/v1/search", "/api/v1/skills/search"):
             yield Address(SEARCH_API, f"{place}?{query}")
     yield from (Address(ONE, path) for path in _single(sample))
+
+
+def deep_beside_first(sample: Sample) -> Iterator[tuple[Address, Address]]:
+    """Yield the first page of each order of the API, and one far into the same list."""
+    for sort, cursor in sample.deep.items():
+        first = Address(LIST, f"/api/v1/skills?sort={sort}")
+        yield first, Address(LIST, f"/api/v1/skills?{urlencode({'sort': sort, 'cursor': cursor})}")
 
 
 def _choices(values: Mapping[str, str]) -> Iterator[dict[str, str]]:

@@ -11,6 +11,8 @@ from tests.bench.workers import bench_database, last_line, let_it_count, our_mod
 OURS: Final = our_module("tests.bench.pages_ours")
 # A 95th percentile of fewer is the slowest alone.
 _REQUESTS: Final = 20
+# How often the time of the first page one far into the same list may take.
+_DEEP: Final = 1.5
 
 
 def measure_pages(database: str, skills: int) -> list[Row]:
@@ -22,6 +24,8 @@ def measure_pages(database: str, skills: int) -> list[Row]:
         told = last_line(run_to_end([*OURS, "measure", str(_REQUESTS)], environment))
     rows = [Row(area, "the trivial page, p95", told["trivial"], "ms")]
     rows.append(Row(area, "the trivial page of the admin, p95", told["trivial_admin"], "ms"))
+    for first, ratio in told["deep"].items():
+        rows.append(at_most(area, f"after nine tenths of {first}, against its first page", ratio, _DEEP))
     for page in told["pages"]:
         title = f"{page['kind']}: {page['path']}"
         rows.append(at_most(area, title, page["ratio"], BARS[page["kind"]]))

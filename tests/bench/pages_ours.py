@@ -32,7 +32,15 @@ from marketplace.derived_models import SkillCount
 from marketplace.models import SkillEntry, SkillVersion
 from marketplace.skills.counts import COUNTED_FACETS
 from marketplace.skills.listing import list_skills
-from tests.bench.page_addresses import ADMIN, API_ORDERS, Address, Sample, admin_addresses, public_addresses
+from tests.bench.page_addresses import (
+    ADMIN,
+    API_ORDERS,
+    Address,
+    Sample,
+    admin_addresses,
+    deep_beside_first,
+    public_addresses,
+)
 from tests.bench.ready import say
 from vskill.environments import WorkerEnv, get_environment
 from vskill.kv.threads import close_database_threads, readers
@@ -125,7 +133,8 @@ async def measure(env: WorkerEnv, rounds: int) -> dict[str, Any]:
         ratios = {"ratio": _p95(times[one]) / _p95(beside), "of_medians": median(times[one]) / median(beside)}
         pages.append({"kind": one.kind, "path": one.shown, **ratios})
     pages.sort(key=lambda page: -page["ratio"])
-    return {"trivial": _p95(times[TRIVIAL]), "trivial_admin": _p95(times[TRIVIAL_ADMIN]), "pages": pages}
+    deep = {first.path: median(times[one]) / median(times[first]) for first, one in deep_beside_first(sample)}
+    return {"deep": deep, "trivial": _p95(times[TRIVIAL]), "trivial_admin": _p95(times[TRIVIAL_ADMIN]), "pages": pages}
 
 
 def _p95(milliseconds: list[float]) -> float:
