@@ -22,8 +22,9 @@ SAMPLE = Sample(
 )
 # They change something, or answer only to it.
 WRITES = {"appeal", "scan-again", "stop", "installs", "check-updates", "external-scans/{}", "listings", "jobs"}
-# The one tells of processes and not of the registry, the others are what is compared with and what takes submissions.
-OTHERS = {"/healthz", "/favicon.ico", "/api/v1/submissions"}
+# The first lasts as long as a submission does, the second tells of processes, the others are what is compared with and
+# what takes submissions.
+OTHERS = {"/submissions/{}/events", "/healthz", "/favicon.ico", "/api/v1/submissions"}
 
 
 def test_every_address_leads_to_a_route_and_every_route_that_is_read_has_an_address() -> None:
