@@ -1,4 +1,4 @@
-"""Tables that are derived from skills: search tokens, facets, counts of lists, and of downloads."""
+"""Tables that are derived from skills: documents for search, facets, counts of lists, and of downloads."""
 
 from __future__ import annotations
 
@@ -9,8 +9,30 @@ from django.db import models
 from vskill.kv.fields import KeyField
 
 
+class SearchDocument(models.Model):
+    """What a skill is found by: the tokens of each field, separated by spaces.
+
+    The index of the database's own engine over these columns is made by a migration and follows them by itself: the
+    table ``marketplace_searchfts`` on SQLite, the columns ``words`` and ``names`` on PostgreSQL. Documents are numbered
+    in the order in which the engine gives them, highest first; see ``search.documents.position_of``.
+    """
+
+    id = models.BigIntegerField(primary_key=True)
+    namespace = models.CharField(max_length=64)
+    skill = models.OneToOneField("marketplace.SkillEntry", on_delete=models.CASCADE, related_name="search_document")
+    name = models.TextField()
+    tags = models.TextField()
+    owner = models.TextField()
+    repository = models.TextField()
+    description = models.TextField()
+    body = models.TextField()
+
+    def __str__(self) -> str:
+        return str(self.name)
+
+
 class SearchToken(models.Model):
-    """One token of one skill in the inverted index, with its weight; a prefix is a range over ``token``."""
+    """A token of a skill in the index that the release before searched; kept while that one may still run."""
 
     namespace = models.CharField(max_length=64)
     token = KeyField(max_length=64)

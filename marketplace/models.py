@@ -13,7 +13,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from marketplace.archive_models import ArchiveBlob
-from marketplace.derived_models import DownloadDay, SearchToken, SkillFacet
+from marketplace.derived_models import DownloadDay, SearchDocument, SearchToken, SkillFacet
 from marketplace.fields import JSONTextField
 from marketplace.flag_models import LaterScan, SkillFlag
 from marketplace.known_bad_models import KnownBad, KnownBadShingle, VersionShingle
@@ -36,6 +36,7 @@ __all__ = [
     "KnownBadShingle",
     "LaterScan",
     "ReferenceEntry",
+    "SearchDocument",
     "SearchToken",
     "SkillEntry",
     "SkillFacet",

@@ -19,7 +19,7 @@ from marketplace.derived_models import SkillFacet
 from marketplace.models import SkillEntry
 from marketplace.skills.count_reads import counts_of, highest
 from marketplace.skills.counts import COUNTED_FACETS, TOTAL, Key, list_of
-from marketplace.skills.search import matching
+from marketplace.skills.search import Hits
 from marketplace.skills.visibility import listed_skills
 from vskill.environments import WorkerEnv
 from vskill.kv.codec import is_storable, prefix_end
@@ -102,8 +102,17 @@ class FilteredSkills:
             known[name] = self._having(name)[: _FEW + 1].count()
         return known
 
-    def skills(self, *, without: str = "") -> QuerySet[SkillEntry]:
-        """Return the skills as an unordered query; ``without`` leaves out the filter of one facet."""
+    def skills(self) -> QuerySet[SkillEntry]:
+        """Return the skills as an unordered query."""
+        return self.hits.skills() if self._filters.query else self._passing()
+
+    @cached_property
+    def hits(self) -> Hits:
+        """Return what the query finds."""
+        return Hits(self._passing(), self._filters.query)
+
+    def _passing(self, *, without: str = "") -> QuerySet[SkillEntry]:
+        """Return what the filters but the query leave; ``without`` leaves out that of a facet as well."""
         skills: QuerySet[SkillEntry] = SkillEntry.objects.using(self._env.database)
         if not self._storable:
             return skills.none()
@@ -121,7 +130,7 @@ class FilteredSkills:
             skills = skills.filter(slug__gte=prefix)
             if (end := prefix_end(prefix)) is not None:
                 skills = skills.filter(slug__lt=end)
-        return matching(skills, self._filters.query, self._env.name) if self._filters.query else skills
+        return skills
 
     @cached_property
     def _sample(self) -> list[int]:
@@ -129,7 +138,10 @@ class FilteredSkills:
 
     def _numbers(self, *, without: str = "") -> list[int]:
         """Return the keys of skills, one more than are counted."""
-        return list(self.skills(without=without).values_list("pk", flat=True)[: MOST_COUNTED + 1])
+        if self._filters.query:
+            hits = Hits(self._passing(without=without), self._filters.query) if without else self.hits
+            return hits.first(MOST_COUNTED + 1)
+        return list(self._passing(without=without).values_list("pk", flat=True)[: MOST_COUNTED + 1])
 
     def how_many(self) -> HowMany:
         """Return how many skills there are."""

@@ -7,18 +7,16 @@ import json
 from collections.abc import Collection, Mapping
 from dataclasses import astuple, dataclass, field
 from datetime import UTC, datetime
-from functools import reduce
-from operator import or_
 from typing import Any, Final
 
 from django.db import connections
-from django.db.models import Q, QuerySet
+from django.db.models import Q
 
 from marketplace.errors import InvalidListing
 from marketplace.models import SkillEntry
 from marketplace.skills.counts import COUNTED_FACETS
 from marketplace.skills.filtered import EVERY_SKILL, FacetValue, FilteredSkills, HowMany, SkillFilters
-from marketplace.skills.search import ranked
+from marketplace.skills.search import check_query
 from vskill.environments import WorkerEnv
 from vskill.kv.codec import check_key
 from vskill.kv.cursors import decode_cursor, encode_cursor
@@ -74,42 +72,41 @@ def list_skills(
     sort = sort or ("relevance" if filters.query else "newest")
     if sort not in SORTS or (sort == "relevance" and not filters.query):
         raise InvalidListing(f"A list has no order {sort!r}. Choose one of {', '.join(SORTS)}.")
+    check_query(filters.query)
     limit = max(1, min(limit, MAX_PAGE))
     found = FilteredSkills(env, filters)
-    page, following = _page(env, found.skills(), filters, sort, limit, cursor)
+    page, following = (_best if sort == "relevance" else _page)(env, found, filters, sort, limit, cursor)
     counted = {name: found.facet(name) for name in facets}
     return SkillPage(tuple(page), following, found.how_many() if count else None, counted)
 
 
 def _page(
-    env: WorkerEnv, found: QuerySet[SkillEntry], filters: SkillFilters, sort: str, limit: int, cursor: str | None
+    env: WorkerEnv, found: FilteredSkills, filters: SkillFilters, sort: str, limit: int, cursor: str | None
 ) -> tuple[list[SkillEntry], str | None]:
     column, descending = SORTS[sort]
     binding = _binding(env, filters, sort)
-    rows: QuerySet[Any] = found
-    number = "pk"
-    if sort == "relevance":
-        rows, number = ranked(found, filters.query, env.name), "skill_id"
     sign = "-" if descending else ""
-    rows = rows.order_by(f"{sign}{column}", f"{sign}{number}")
+    rows = found.skills().order_by(f"{sign}{column}", f"{sign}pk")
     if cursor:
-        parts = _after(column, number, descending, env.database, *_read_cursor(cursor, column, binding))
-        if sort == "relevance":
-            # Each query computes all scores again.
-            parts = [reduce(or_, parts)]
-        page: list[Any] = []
-        for part in parts:
+        page: list[SkillEntry] = []
+        for part in _after(column, descending, env.database, *_read_cursor(cursor, column, binding)):
             page += rows.filter(part)[: limit + 1 - len(page)]
     else:
         page = list(rows[: limit + 1])
-    if sort == "relevance":
-        positions = [(hit["score"], hit["skill_id"]) for hit in page]
-        skills = found.in_bulk([pk for _score, pk in positions[:limit]])
-        shown = [skills[pk] for _score, pk in positions[:limit] if pk in skills]
-    else:
-        positions = [(getattr(row, column), row.pk) for row in page]
-        shown = page[:limit]
-    return shown, _make_cursor(*positions[limit - 1], binding) if len(page) > limit else None
+    shown = page[:limit]
+    more = len(page) > limit
+    return shown, _make_cursor(getattr(shown[-1], column), shown[-1].pk, binding) if more else None
+
+
+def _best(
+    env: WorkerEnv, found: FilteredSkills, filters: SkillFilters, sort: str, limit: int, cursor: str | None
+) -> tuple[list[SkillEntry], str | None]:
+    binding = _binding(env, filters, sort)
+    after = _read_cursor(cursor, SORTS[sort][0], binding) if cursor else None
+    places = found.hits.best(limit + 1, None if after is None else (int(str(after[0])), after[1]))
+    skills = SkillEntry.objects.using(env.database).in_bulk([pk for _score, pk in places[:limit]])
+    shown = [skills[pk] for _score, pk in places[:limit] if pk in skills]
+    return shown, _make_cursor(*places[limit - 1], binding) if len(places) > limit else None
 
 
 async def get_published_skills_list(
@@ -186,9 +183,7 @@ def _integer(value: Any) -> int:
     return value
 
 
-def _after(
-    column: str, number: str, descending: bool, alias: str, value: datetime | str | int | None, pk: int
-) -> list[Q]:
+def _after(column: str, descending: bool, alias: str, value: datetime | str | int | None, pk: int) -> list[Q]:
     """Return the conditions of the rows after a position in the order, which ends with the row's number.
 
     The rows of each come before those of the next. A query for each follows the index from the position on, where one
@@ -198,7 +193,7 @@ def _after(
     operator = "lt" if descending else "gt"
     nulls_last = descending == connections[alias].features.order_by_nulls_first
     if value is None:
-        ties = Q(**{f"{column}__isnull": True, f"{number}__{operator}": pk})
+        ties = Q(**{f"{column}__isnull": True, f"pk__{operator}": pk})
         return [ties] if nulls_last else [ties, Q(**{f"{column}__isnull": False})]
-    after = [Q(**{column: value, f"{number}__{operator}": pk}), Q(**{f"{column}__{operator}": value})]
+    after = [Q(**{column: value, f"pk__{operator}": pk}), Q(**{f"{column}__{operator}": value})]
     return [*after, Q(**{f"{column}__isnull": True})] if nulls_last and column in _TIMES else after

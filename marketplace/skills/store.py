@@ -16,10 +16,10 @@ from django.db.models.functions import Now
 
 from marketplace.derived_models import SkillFacet
 from marketplace.errors import SkillNotFound
-from marketplace.models import ALIAS_PREFIX, SKILL_PREFIX, HistoryEvent, SkillEntry
+from marketplace.models import ALIAS_PREFIX, SKILL_PREFIX, HistoryEvent, SkillEntry, SkillVersion
 from marketplace.records import SkillRecord
+from marketplace.search.documents import index_skill
 from marketplace.skills.counts import change_counts, counted
-from marketplace.skills.search import index_skill
 from vskill.environments import WorkerEnv
 from vskill.kv.clock import database_now, isoformat
 from vskill.kv.codec import encode
@@ -216,7 +216,8 @@ def record_event(
 
 
 def _write_derived(env: WorkerEnv, row: SkillEntry, record: SkillRecord, event: Event) -> None:
-    index_skill(row, record, env.database)
+    versions = SkillVersion.objects.using(env.database).filter(skill_id=row.pk, version=record.latest_version)
+    index_skill(row, record, versions.values_list("skill_md", flat=True).first() or "", env.database)
     facets = SkillFacet.objects.using(env.database)
     facets.filter(skill_id=row.pk).delete()
     wanted = [(SkillFacet.TAG, tag) for tag in record.tags]

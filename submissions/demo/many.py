@@ -11,7 +11,6 @@ import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from operator import itemgetter
 from typing import Any, Final
 
 from django.db import connections, transaction
@@ -21,14 +20,14 @@ from marketplace.models import (
     SKILL_PREFIX,
     DownloadDay,
     HistoryEvent,
-    SearchToken,
+    SearchDocument,
     SkillEntry,
     SkillFacet,
     SkillVersion,
 )
+from marketplace.search.documents import document_of, position_of
 from marketplace.skills.count_check import mend_counts
 from marketplace.skills.counts import fold
-from marketplace.skills.search import weighted_tokens
 from submissions.demo.bulk import entry, insert
 from submissions.demo.invented import HOST, PACKAGES, Invented, invent, package
 from submissions.demo.packages import Kept, store_archives
@@ -119,7 +118,7 @@ def _write(env: WorkerEnv, made: Sequence[Invented], packages: Sequence[Kept], s
         for number, chosen in enumerate(one.packages)
     ]
     insert(env, SkillVersion, versions)
-    _write_derived(env, pairs)
+    _write_derived(env, pairs, packages)
     events = [
         {
             "namespace": env.name,
@@ -185,13 +184,17 @@ def _version(row: SkillEntry, one: Invented, number: int, kept: Kept, scan_key: 
     }
 
 
-def _write_derived(env: WorkerEnv, pairs: Sequence[tuple[SkillEntry, Invented]]) -> None:
-    tokens = [
-        {"namespace": env.name, "token": token, "skill_id": row.pk, "weight": weight}
+def _write_derived(env: WorkerEnv, pairs: Sequence[tuple[SkillEntry, Invented]], packages: Sequence[Kept]) -> None:
+    documents = [
+        {
+            "id": position_of(row.pk, row.downloads),
+            "namespace": env.name,
+            "skill_id": row.pk,
+            **document_of(one.record, packages[one.packages[-1]].fields["skill_md"]),
+        }
         for row, one in pairs
-        for token, weight in weighted_tokens(one.record).items()
     ]
-    insert(env, SearchToken, sorted(tokens, key=itemgetter("token")))
+    insert(env, SearchDocument, documents)
     facets = [
         {"namespace": env.name, "kind": kind, "value": value, "skill_id": row.pk}
         for row, one in pairs

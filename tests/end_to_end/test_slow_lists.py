@@ -55,7 +55,7 @@ def installation(tmp_path: Path) -> Iterator[Instance]:
             for environment in environments:
                 made.manage("submit", "--environment", environment, repository.as_uri())
             made.manage("consume", "--drain")
-            execute(url, make_endless(SLOW))
+            execute(url, make_endless(SLOW, "sqlite" if url.startswith("sqlite") else "postgresql"))
             yield made
 
 
@@ -129,6 +129,6 @@ def running(installation: Instance) -> int:
     url = json.loads(installation.variables["VSKILL_DATABASES"])[SLOW]
     if url.startswith("sqlite"):
         return 0
-    active = "pid <> pg_backend_pid() AND state = 'active' AND query LIKE '%searchtoken%'"
+    active = "pid <> pg_backend_pid() AND state = 'active' AND query LIKE '%searchdocument%'"
     ((count,),) = execute(url, [f"SELECT count(*) FROM pg_stat_activity WHERE {active}"])  # noqa: S608 - our own
     return int(count)

@@ -7,17 +7,22 @@ from typing import Final
 WORD: Final = "endless"
 
 
-def make_endless(namespace: str) -> list[str]:
+def make_endless(namespace: str, vendor: str) -> list[str]:
     """Return the statements after which every search for ``WORD`` in the environment ``namespace`` is endless."""
     numbers = "WITH RECURSIVE numbers(i) AS (SELECT 0 UNION ALL SELECT (i + 1) % 1000 FROM numbers)"
-    columns = f"i AS id, '{namespace}' AS namespace, '{WORD}' AS token, -1 AS skill_id, 1 AS weight"
+    texts = "'' AS name, '' AS tags, '' AS owner, '' AS repository, '' AS description, '' AS body"
+    columns = f"1 AS id, '{namespace}' AS namespace, -1 - i AS skill_id, {texts}"
+    vectors = f", array_to_tsvector(ARRAY['{WORD}']) AS words, array_to_tsvector(ARRAY['{WORD}']) AS names"
+    indexed = f"INSERT INTO marketplace_searchfts(rowid, body) VALUES (1, '{WORD}')"  # noqa: S608 - our own names
+    chosen = columns + (vectors if vendor == "postgresql" else "")
     return [
-        "ALTER TABLE marketplace_searchtoken RENAME TO the_tokens",
-        f"CREATE VIEW marketplace_searchtoken AS {numbers} SELECT {columns} FROM numbers",  # noqa: S608 - our own names
+        "ALTER TABLE marketplace_searchdocument RENAME TO the_documents",
+        *([indexed] if vendor == "sqlite" else []),
+        f"CREATE VIEW marketplace_searchdocument AS {numbers} SELECT {chosen} FROM numbers",  # noqa: S608 - our own names
     ]
 
 
 MAKE_USUAL: Final = [
-    "DROP VIEW marketplace_searchtoken",
-    "ALTER TABLE the_tokens RENAME TO marketplace_searchtoken",
+    "DROP VIEW marketplace_searchdocument",
+    "ALTER TABLE the_documents RENAME TO marketplace_searchdocument",
 ]

@@ -24,7 +24,7 @@ SOON = 0.05
 def _endless_search(env: WorkerEnv) -> Iterator[None]:
     publish_example(env, name="found")
     with connection.cursor() as cursor:
-        for statement in make_endless(env.name):
+        for statement in make_endless(env.name, connection.vendor):
             cursor.execute(statement)
     try:
         yield

@@ -17,7 +17,7 @@ from marketplace.catalog import (
     publish_skill,
     rename_skill,
 )
-from marketplace.derived_models import SearchToken, SkillFacet
+from marketplace.derived_models import SearchDocument, SkillFacet
 from marketplace.models import ArchiveBlob, HistoryEvent, SkillEntry, SkillVersion
 from marketplace.skills.blocklist import BlockKind, add_block
 from marketplace.skills.search import search_sync
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.django_db
 
 
 def tables_are_empty() -> bool:
-    models = (SkillEntry, SkillVersion, ArchiveBlob, SearchToken, SkillFacet, HistoryEvent)
+    models = (SkillEntry, SkillVersion, ArchiveBlob, SearchDocument, SkillFacet, HistoryEvent)
     return not any(model.objects.exists() for model in models)
 
 

@@ -20,7 +20,7 @@ from marketplace.catalog import (
     rename_skill,
     resolve_slug_sync,
 )
-from marketplace.derived_models import SearchToken
+from marketplace.derived_models import SearchDocument
 from marketplace.models import HistoryEvent, SkillEntry, SkillVersion
 from tests.marketplace.factories import make_publication, publish_example
 from vskill.environments import WorkerEnv
@@ -82,7 +82,7 @@ def test_six_strangers_with_one_name_get_six_slugs(env: WorkerEnv, tmp_path: Pat
     assert "hello-skill" in slugs
     for entry in SkillEntry.objects.all():
         assert entry.key == f"skill:{entry.slug}"
-        assert SearchToken.objects.filter(skill=entry).exists()
+        assert SearchDocument.objects.filter(skill=entry).exists()
 
 
 def test_a_rename_and_a_publication_of_the_old_name_never_share_it(env: WorkerEnv, tmp_path: Path) -> None:

@@ -7,9 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from marketplace.catalog import quarantine_skill, restore, yank_version
-from marketplace.derived_models import SearchToken
+from marketplace.errors import InvalidListing
+from marketplace.models import SkillEntry
 from marketplace.records import SkillRecord
-from marketplace.skills.search import MAX_TOKEN_LENGTH, MAX_TOKENS, query_terms, search_sync, tokenize, weighted_tokens
+from marketplace.search.documents import document_of
+from marketplace.search.text import MAX_TOKEN_LENGTH, query_terms, tokenize
+from marketplace.skills.search import search_sync
 from tests.marketplace.factories import publish_example
 from vskill.environments import WorkerEnv
 
@@ -40,13 +43,13 @@ def test_every_word_of_a_text_finds_it(text: str) -> None:
 
 
 @given(st.text())
-def test_tokens_can_be_stored(text: str) -> None:
-    weights = weighted_tokens(SkillRecord(slug="x", name=text or "x", description=text))
-    assert len(weights) <= MAX_TOKENS
-    for token in weights:
-        assert 0 < len(token) <= MAX_TOKEN_LENGTH
-        assert "\0" not in token
-        token.encode()
+def test_documents_can_be_stored_and_are_bounded(text: str) -> None:
+    document = document_of(SkillRecord(slug="x", name=text or "x", description=text), text * 50)
+    for tokens in document.values():
+        assert len(tokens.split(" ")) <= 300
+        assert all(len(token) <= MAX_TOKEN_LENGTH for token in tokens.split(" "))
+        assert "\0" not in tokens
+        tokens.encode()
 
 
 @pytest.mark.django_db
@@ -100,12 +103,14 @@ def test_withdrawn_skills_are_not_found_and_restored_ones_are(env: WorkerEnv) ->
 @pytest.mark.django_db
 def test_another_environments_skills_are_not_found(env: WorkerEnv) -> None:
     publish_example(env)
-    SearchToken.objects.update(namespace="another")
+    SkillEntry.objects.update(namespace="another")
     assert found(env, "hello") == []
 
 
 @pytest.mark.django_db
-def test_a_very_long_query_is_cut_and_not_fatal(env: WorkerEnv) -> None:
+def test_a_long_query_is_cut_and_a_very_long_one_refused(env: WorkerEnv) -> None:
     publish_example(env, description="alpha")
-    assert found(env, "alpha " * 10_000) == ["hello-skill"]
-    assert found(env, " ".join(f"word{n}" for n in range(1_000))) == []
+    assert found(env, "alpha " * 100) == ["hello-skill"]
+    assert found(env, " ".join(f"word{n}" for n in range(100))) == []
+    with pytest.raises(InvalidListing, match="use fewer words"):
+        search_sync(env, "alpha " * 10_000)

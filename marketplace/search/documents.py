@@ -1,0 +1,75 @@
+"""Write the document of a skill: the tokens of each of its fields, by which the engine of the database finds it.
+
+Triggers (SQLite) and generated columns (PostgreSQL) keep the index of the engine in step with the documents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Final
+from urllib.parse import urlsplit
+
+from marketplace.derived_models import SearchDocument
+from marketplace.models import SkillEntry
+from marketplace.records import SkillRecord
+from marketplace.search.text import tokenize
+
+# The highest numbers come first, so documents are numbered by their downloads, and of equals the newest comes first.
+POSITION_BITS: Final = 40
+MOST_DOWNLOADS: Final = 20
+FIELDS: Final = ("name", "tags", "owner", "repository", "description", "body")
+_MOST_TOKENS: Final = {"name": 60, "tags": 60, "owner": 20, "repository": 20, "description": 300, "body": 300}
+_LONGEST: Final = 4000
+_LONGEST_BODY: Final = 20_000
+
+
+def position_of(skill_id: int, downloads: int) -> int:
+    """Return the number of a skill's document; it rises with each doubling of the ``downloads``."""
+    return min(downloads.bit_length(), MOST_DOWNLOADS) << POSITION_BITS | skill_id
+
+
+def document_of(record: SkillRecord, body: str = "") -> dict[str, str]:
+    """Return each field of a document: the tokens that describe ``record``, with ``body`` the text of its SKILL.md.
+
+    Tokens of the body that another field has as well are left out.
+    """
+    texts = {
+        "name": f"{record.name} {record.display_name} {record.slug}",
+        "tags": " ".join(record.tags),
+        "owner": record.publisher_handle,
+        "repository": urlsplit(record.repo_url).path.rpartition("/")[2].removesuffix(".git"),
+        "description": record.description,
+    }
+    fields: dict[str, str] = {}
+    seen: set[str] = set()
+    for name, text in texts.items():
+        tokens = list(dict.fromkeys(tokenize(text[:_LONGEST])))[: _MOST_TOKENS[name]]
+        seen.update(tokens)
+        fields[name] = " ".join(tokens)
+    return {**fields, "body": _body(body, seen)}
+
+
+def index_skill(row: SkillEntry, record: SkillRecord, body: str, alias: str) -> None:
+    """Replace the document of a skill by that of ``record``, in the database ``alias`` and the caller's transaction.
+
+    ``body`` is the text of the SKILL.md of its latest version.
+    """
+    documents = SearchDocument.objects.using(alias)
+    documents.filter(skill_id=row.pk).delete()
+    documents.create(
+        id=position_of(row.pk, row.downloads), namespace=row.namespace, skill_id=row.pk, **document_of(record, body)
+    )
+
+
+def index_body(skill_id: int, version: str, body: str, alias: str) -> None:
+    """Add the text of a version that is published just now, in the transaction of that, where it is the latest."""
+    documents = SearchDocument.objects.using(alias).filter(skill_id=skill_id, skill__latest_version=version)
+    document = documents.first()
+    if document is not None:
+        document.body = _body(body, {token for name in FIELDS[:-1] for token in getattr(document, name).split()})
+        document.save(using=alias, update_fields=["body"])
+
+
+def _body(text: str, seen: Collection[str]) -> str:
+    tokens = dict.fromkeys(token for token in tokenize(text[:_LONGEST_BODY]) if token not in seen)
+    return " ".join(list(tokens)[: _MOST_TOKENS["body"]])

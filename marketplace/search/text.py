@@ -1,0 +1,66 @@
+"""Turn texts into the tokens of the index, and queries into terms.
+
+An engine gets only what this module made: letters and digits. Nothing of a query reaches it as an operator.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from typing import Final
+
+MAX_QUERY: Final = 500
+MAX_QUERY_TERMS: Final = 8
+MAX_TOKEN_LENGTH: Final = 40
+
+_WORD: Final = re.compile(r"[^\W_]+")
+# Scripts that are indexed by character pairs: Han, kana and bopomofo have no spaces between words, and in Hangul, which
+# has them, endings are glued to the word.
+_CJK: Final = re.compile(
+    r"[\u2e80-\u2fdf\u3005-\u3007\u3040-\u30ff\u3100-\u312f\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
+    r"\U00020000-\U0003ffff]+"
+)
+
+
+def _normalised(text: str) -> str:
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    return folded.encode(errors="replace").decode()
+
+
+def _words(text: str) -> Iterator[tuple[str, bool]]:
+    """Yield each word, and whether it is a run of characters that ``_CJK`` matches."""
+    for word in _WORD.findall(_normalised(text)):
+        end = 0
+        for run in _CJK.finditer(word):
+            if before := word[end : run.start()]:
+                yield before, False
+            yield run.group(), True
+            end = run.end()
+        if rest := word[end:]:
+            yield rest, False
+
+
+def tokenize(text: str) -> list[str]:
+    """Return the tokens of a text for the index: words, or single characters and pairs in Chinese, Japanese, Korean."""
+    tokens: list[str] = []
+    for word, is_cjk in _words(text):
+        if is_cjk:
+            tokens += word
+            tokens += _pairs(word)
+        else:
+            tokens.append(word[:MAX_TOKEN_LENGTH])
+    return tokens
+
+
+def _pairs(word: str) -> list[str]:
+    return [word[start : start + 2] for start in range(len(word) - 1)]
+
+
+def query_terms(query: str) -> list[str]:
+    """Return the distinct terms of a query, at most ``MAX_QUERY_TERMS``; each has to be the prefix of a token."""
+    terms: dict[str, None] = {}
+    for word, is_cjk in _words(query[:MAX_QUERY]):
+        parts = _pairs(word) if is_cjk and len(word) > 1 else [word]
+        terms.update((part[:MAX_TOKEN_LENGTH], None) for part in parts)
+    return list(terms)[:MAX_QUERY_TERMS]
