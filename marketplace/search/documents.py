@@ -71,5 +71,7 @@ def index_body(skill_id: int, version: str, body: str, alias: str) -> None:
 
 
 def _body(text: str, seen: Collection[str]) -> str:
+    # The front matter is in the other fields, and its keys are the same in every skill.
+    text = text.partition("\n---")[2] if text.startswith("---") else text
     tokens = dict.fromkeys(token for token in tokenize(text[:_LONGEST_BODY]) if token not in seen)
     return " ".join(list(tokens)[: _MOST_TOKENS["body"]])

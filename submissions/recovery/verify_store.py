@@ -18,6 +18,7 @@ from django.db import DatabaseError, transaction
 from marketplace.catalog import ALIAS_PREFIX, resolve_slug_sync
 from marketplace.models import SkillEntry
 from marketplace.skills.count_check import mend_counts, wrong_counts
+from marketplace.skills.search_check import mend_documents, wrong_documents
 from marketplace.skills.store import record_event, skill_namespace
 from submissions import messages
 from submissions.recovery.damaged_entries import ACTOR, TABLES, ReadCounter, damaged_entries, rewrite, salvage
@@ -46,6 +47,7 @@ class Kind(StrEnum):
     UNREADABLE = "unreadable"
     ORPHAN_EVIDENCE = "orphan_evidence"
     COUNTS = "counts_disagree"
+    SEARCH = "search_disagrees"
     DATABASE = "database_damaged"
 
 
@@ -237,10 +239,24 @@ def _recount(env: WorkerEnv) -> str:
     return ""
 
 
+def _documents(env: WorkerEnv) -> list[tuple[Problem, Mend]]:
+    wrong = wrong_documents(env)
+    if not wrong:
+        return []
+    detail = f"{len(wrong)} skills are searched by something else than they say, or by nothing"
+    return [(Problem(Kind.SEARCH, "documents of the search", detail), partial(_index_again, wrong=wrong))]
+
+
+def _index_again(env: WorkerEnv, wrong: list[int]) -> str:
+    mend_documents(env, wrong)
+    return ""
+
+
 _LOOKS: Final[dict[str, Look]] = {
     "messages of the queue": _messages,
     "aliases": _aliases,
     "evidence": _evidence,
+    "documents of the search": _documents,
     # Last, because mending the others can change what is to be counted.
     "counts of lists": _counts,
 }

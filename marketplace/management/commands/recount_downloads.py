@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from marketplace.skills.count_check import recount
 from marketplace.skills.downloads import RECENT_DAYS, recount_recent
+from marketplace.skills.search_check import renew_positions
 from vskill.environments import WorkerEnv
 from vskill.kv.threads import writers
 from vskill.management.environment_command import EnvironmentCommand
@@ -19,7 +20,8 @@ class Command(EnvironmentCommand):
     help = (
         f"Set the recent downloads of every skill, by which trending ones are found, to those of {RECENT_DAYS} days. "
         "Downloads are added as they happen; days that are past go only by this. The counts of lists are compared with "
-        "the skills, and mended where something wrote past them, such as an earlier release."
+        "the skills, and mended where something wrote past them, such as an earlier release. "
+        "Search reads much downloaded skills first, and is told of the downloads here."
     )
 
     async def work(self, env: WorkerEnv, options: Mapping[str, Any]) -> None:
@@ -30,3 +32,6 @@ class Command(EnvironmentCommand):
         wrong = await writers.run(recount, env)
         if options["verbosity"] > 1 or (options["verbosity"] and wrong):
             self.stdout.write(f"{env.name}: counts of lists corrected: {wrong}")
+        moved = await writers.run(renew_positions, env)
+        if options["verbosity"] > 1 or (options["verbosity"] and moved):
+            self.stdout.write(f"{env.name}: skills whose place in the search was renewed: {moved}")

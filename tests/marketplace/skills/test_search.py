@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marketplace.catalog import quarantine_skill, restore, yank_version
+from marketplace.catalog import SkillFilters, list_skills, quarantine_skill, restore, yank_version
+from marketplace.derived_models import SearchDocument
 from marketplace.errors import InvalidListing
 from marketplace.models import SkillEntry
 from marketplace.records import SkillRecord
 from marketplace.search.documents import document_of
 from marketplace.search.text import MAX_TOKEN_LENGTH, query_terms, tokenize
 from marketplace.skills.search import search_sync
+from marketplace.skills.search_check import mend_documents, renew_positions, wrong_documents
+from marketplace.skills.store import locked_skill, move_skill
+from marketplace.skills.visibility import listed_skills
 from tests.marketplace.factories import publish_example
 from vskill.environments import WorkerEnv
 
@@ -114,3 +120,73 @@ def test_a_long_query_is_cut_and_a_very_long_one_refused(env: WorkerEnv) -> None
     assert found(env, " ".join(f"word{n}" for n in range(100))) == []
     with pytest.raises(InvalidListing, match="use fewer words"):
         search_sync(env, "alpha " * 10_000)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("seed", range(3))
+def test_after_any_changes_the_index_finds_what_the_skills_say_and_pages_give_each_once(
+    env: WorkerEnv, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    monkeypatch.setattr("marketplace.skills.search.MOST_SCORED", 3)
+    monkeypatch.setattr("marketplace.skills.search.MOST_LISTED", 4)
+    chance = random.Random(seed)
+    words = ["alpha", "beta", "gamma", "読書"]
+    for number in range(12):
+        text = " ".join(chance.choices(words, k=2))
+        name = f"{chance.choice(words[:3])}-{number}"
+        published = publish_example(env, name=name, description=text, repo_url=f"https://github.com/a/r{number}")
+        SkillEntry.objects.filter(slug=published.slug).update(downloads=chance.randrange(50))
+        match chance.randrange(6):
+            case 0:
+                yank_version(env, published.slug, published.version, actor="test", reason="broken")
+            case 1:
+                quarantine_skill(env, published.slug, actor="test", reason="bad")
+            case 2:
+                row = locked_skill(env, published.slug)
+                move_skill(env, row, f"moved-{number}", actor="test", reason="renamed")
+    assert wrong_documents(env) == []
+    renew_positions(env)
+    assert wrong_documents(env) == []
+    assert renew_positions(env) == 0
+
+    for query in (*words, "alpha beta", "moved"):
+        truth = {
+            row.slug
+            for row in listed_skills(SkillEntry.objects.all())
+            if all(f" {term}" in " " + " ".join(document_of(row.record).values()) for term in query_terms(query))
+        }
+        for sort in ("relevance", "name"):
+            pages, cursor = [], None
+            while True:
+                page = list_skills(env, SkillFilters(query=query), sort=sort, limit=2, cursor=cursor)
+                pages += [skill.slug for skill in page.skills]
+                if (cursor := page.next_cursor) is None:
+                    break
+            assert sorted(pages) == sorted(truth), (query, sort)
+        assert set(found(env, query)) == truth
+
+
+@pytest.mark.django_db
+def test_documents_that_are_lost_or_changed_are_found_and_mended(env: WorkerEnv) -> None:
+    publish_example(env, name="one")
+    publish_example(env, name="two")
+    SearchDocument.objects.filter(skill__slug="one").delete()
+    SearchDocument.objects.filter(skill__slug="two").update(description="nonsense")
+    assert found(env, "one") == []
+
+    wrong = wrong_documents(env)
+    assert len(wrong) == 2
+    mend_documents(env, wrong)
+    assert wrong_documents(env) == []
+    assert found(env, "one") == ["one"]
+    assert found(env, "nonsense") == []
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "query",
+    ['"', "alpha OR zzz", "name:alpha", "NEAR(alpha zzz)", "alpha NOT beta", "*", "^alpha zzz", "''&|!:*", "\\"],
+)
+def test_operators_of_an_engine_are_words(env: WorkerEnv, query: str) -> None:
+    publish_example(env, description="alpha")
+    assert found(env, query) == []
