@@ -62,7 +62,10 @@ def index_skill(row: SkillEntry, record: SkillRecord, body: str, alias: str) -> 
 
 
 def index_body(skill_id: int, version: str, body: str, alias: str) -> None:
-    """Add the text of a version that is published just now, in the transaction of that, where it is the latest."""
+    """Add the ``body`` of a ``version`` that is published just now, where it is the latest of the skill ``skill_id``.
+
+    Call it in the transaction of the publication, in the database ``alias``.
+    """
     documents = SearchDocument.objects.using(alias).filter(skill_id=skill_id, skill__latest_version=version)
     document = documents.first()
     if document is not None:

@@ -12,11 +12,12 @@ from typing import Any, Final
 
 from django.db.models import QuerySet
 
-from marketplace.derived_models import SearchToken, SkillCount, SkillCountChange
+from marketplace.derived_models import SkillCount, SkillCountChange
 from marketplace.models import SkillEntry
+from marketplace.search.engines import by_position, matching
+from marketplace.search.text import query_terms
 from marketplace.skills.count_reads import counts_of
 from marketplace.skills.counts import PUBLISHER, Key
-from marketplace.skills.search import query_terms
 from marketplace.skills.visibility import listed_skills
 from vskill.environments import WorkerEnv
 from vskill.kv.codec import is_storable
@@ -36,10 +37,9 @@ def near_slugs(env: WorkerEnv, asked: str) -> list[str]:
     if not _can_be_near(name):
         return []
     found = set(_neighbours(_listed(env), "slug", name))
-    tokens = SearchToken.objects.using(env.database).filter(namespace=env.name)
     for word in query_terms(name.replace("-", " "))[:_WORDS]:
-        having = list(tokens.filter(token=word).order_by("skill_id").values_list("skill_id", flat=True)[:_OF_A_WORD])
-        found.update(_listed(env).filter(pk__in=having).values_list("slug", flat=True))
+        having = by_position(matching(_listed(env), [word], in_names=True))
+        found.update(having.values_list("slug", flat=True)[:_OF_A_WORD])
     return _nearest(name, found)
 
 
