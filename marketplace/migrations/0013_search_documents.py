@@ -91,7 +91,7 @@ def fill(apps: Any, schema_editor: Any) -> None:
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("marketplace", "0012_counts_of_lists"),
+        ("marketplace", "0015_visitor_reports"),
     ]
 
     operations = [
