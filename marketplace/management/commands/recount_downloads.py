@@ -33,5 +33,5 @@ class Command(EnvironmentCommand):
         if options["verbosity"] > 1 or (options["verbosity"] and wrong):
             self.stdout.write(f"{env.name}: counts of lists corrected: {wrong}")
         moved = await writers.run(renew_positions, env)
-        if options["verbosity"] > 1 or (options["verbosity"] and moved):
+        if options["verbosity"] > 1:
             self.stdout.write(f"{env.name}: skills whose place in the search was renewed: {moved}")
