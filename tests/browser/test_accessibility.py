@@ -15,7 +15,11 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 AXE: Final = Path(ROOT / "tests" / "clients" / "node_modules" / "axe-core" / "axe.min.js")
 SERIOUS: Final = {"serious", "critical"}
-MORE_PAGES: Final = {"all files": "/skills/release-notes/files", "not found": "/skills/there-is-no-such-skill"}
+MORE_PAGES: Final = {
+    "all files": "/skills/release-notes/files",
+    "card": "/skills/release-notes/card",
+    "not found": "/skills/there-is-no-such-skill",
+}
 
 
 def faults(browser: Browser, options: str = "{}") -> list[str]:

@@ -32,6 +32,7 @@ PAGES = {
     "image file": "/skills/release-notes/files/images/areas.png",
     "compare": f"/compare?skill=release-notes&skill={LONG_NAME}&skill=release-note",
     "publisher": "/publishers/an-owner-with-a-long-name",
+    "report": "/skills/release-notes/report",
     "verdicts": "/about/verification",
     "api": "/about/api",
     "submit": "/submit",
