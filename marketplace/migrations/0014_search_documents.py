@@ -91,7 +91,7 @@ def fill(apps: Any, schema_editor: Any) -> None:
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("marketplace", "0015_visitor_reports"),
+        ("marketplace", "0013_visitor_reports"),
     ]
 
     operations = [
