@@ -16,7 +16,6 @@ from marketplace.pages.list_query import FACETS, ListQuery
 from marketplace.pages.wording import capability_words, published_words
 from marketplace.pictures.weeks import weekly_publications
 from marketplace.skills.filter_checks import check_filters
-from marketplace.skills.suggestion import did_you_mean
 from vskill.environments import WorkerEnv
 from vskill.hidden_characters import visible
 
@@ -72,11 +71,10 @@ def list_context(env: WorkerEnv, query: ListQuery) -> dict[str, Any]:
     check_filters(env, filters)
     asked: dict[str, Any] = {"sort": query.order, "cursor": query.cursor or None, "facets": FACETS}
     page = list_skills(env, filters, limit=PAGE_SIZE, count=True, **asked)
-    meant = did_you_mean(env, query.q) if query.q and not page.skills and not query.cursor else ""
     return {
         "query": query.q,
         "query_shown": visible(query.q),
-        "meant": {"words": meant, "href": query.change(q=meant).unfiltered()} if meant else None,
+        "loosened": page.loosened,
         "view": query.view,
         "kept": query.kept(),
         "total": page.total,

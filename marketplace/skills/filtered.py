@@ -139,7 +139,7 @@ class FilteredSkills:
     def _numbers(self, *, without: str = "") -> list[int]:
         """Return the keys of skills, one more than are counted."""
         if self._filters.query:
-            hits = Hits(self._passing(without=without), self._filters.query) if without else self.hits
+            hits = self.hits.among(self._passing(without=without)) if without else self.hits
             return hits.first(MOST_COUNTED + 1)
         return list(self._passing(without=without).values_list("pk", flat=True)[: MOST_COUNTED + 1])
 

@@ -14,6 +14,7 @@ from django.db.models import Q
 
 from marketplace.errors import InvalidListing
 from marketplace.models import SkillEntry
+from marketplace.search.loosening import Asked
 from marketplace.skills.counts import COUNTED_FACETS
 from marketplace.skills.filtered import EVERY_SKILL, FacetValue, FilteredSkills, HowMany, SkillFilters
 from marketplace.skills.search import check_query
@@ -42,13 +43,15 @@ class SkillPage:
     """A page of a list.
 
     ``next_cursor`` continues the list and is ``None`` on the last page. ``total`` is the length of the whole list,
-    ``None`` unless the caller had it counted, and ``facets`` are those that it asked for.
+    ``None`` unless the caller had it counted, and ``facets`` are those that it asked for. ``loosened`` is what was
+    searched for where no skill has every word of the query.
     """
 
     skills: tuple[SkillEntry, ...]
     next_cursor: str | None
     total: HowMany | None = None
     facets: Mapping[str, list[FacetValue]] = field(default_factory=dict)
+    loosened: Asked | None = None
 
 
 def list_skills(
@@ -77,7 +80,9 @@ def list_skills(
     found = FilteredSkills(env, filters)
     page, following = (_best if sort == "relevance" else _page)(env, found, filters, sort, limit, cursor)
     counted = {name: found.facet(name) for name in facets}
-    return SkillPage(tuple(page), following, found.how_many() if count else None, counted)
+    asked = found.hits.asked if filters.query else None
+    loosened = asked if asked is not None and asked.loose else None
+    return SkillPage(tuple(page), following, found.how_many() if count else None, counted, loosened)
 
 
 def _page(

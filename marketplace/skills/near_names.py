@@ -38,7 +38,7 @@ def near_slugs(env: WorkerEnv, asked: str) -> list[str]:
         return []
     found = set(_neighbours(_listed(env), "slug", name))
     for word in query_terms(name.replace("-", " "))[:_WORDS]:
-        having = by_position(matching(_listed(env), [word], in_names=True))
+        having = by_position(matching(_listed(env), [[word]], in_names=True))
         found.update(having.values_list("slug", flat=True)[:_OF_A_WORD])
     return _nearest(name, found)
 

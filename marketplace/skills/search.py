@@ -1,8 +1,8 @@
 """What a search finds among skills, best first: a bounded number of candidates is scored, and the rest follows.
 
-The engine of the database finds the skills in which every word begins a token, much downloaded ones first. The first
-``MOST_SCORED`` of them are scored, and before them as many that have every word in their names. What else it finds
-comes after those, in the engine's order.
+The engine of the database finds the skills in which every word begins a token, much downloaded ones first; where none
+has, the search is loosened. The first ``MOST_SCORED`` of them are scored, and before them as many that have every word
+in their names. What else it finds comes after those, in the engine's order.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from django.db.models import QuerySet
 from marketplace.errors import InvalidListing
 from marketplace.models import SkillEntry
 from marketplace.search.engines import by_position, keys, matching
+from marketplace.search.loosening import Asked, loosened
 from marketplace.search.scoring import SCORED_FIELDS, score, share
 from marketplace.search.text import query_terms
 from marketplace.skills.slugs import base_slug
@@ -43,17 +44,31 @@ def check_query(query: str) -> None:
 class Hits:
     """The ``skills`` that a query finds; call its methods on a database thread."""
 
-    def __init__(self, skills: QuerySet[SkillEntry], query: str) -> None:
-        """Begin with nothing read."""
+    def __init__(self, skills: QuerySet[SkillEntry], query: str, asked: Asked | None = None) -> None:
+        """Begin with nothing read; ``asked`` is what other hits of the same query were searched by."""
         self._skills = skills
-        self._terms = query_terms(query)
+        self._query = query
+        self._asked = asked
         self._slug = base_slug(query[:200])
         self._first: list[int] | None = None
         self._read = 0
 
     @cached_property
+    def asked(self) -> Asked:
+        """Return what is searched for: what was typed, or more loosely where nothing has all of that."""
+        return self._asked or loosened(self._skills, query_terms(self._query))
+
+    def among(self, skills: QuerySet[SkillEntry]) -> Hits:
+        """Return what the same search finds among other ``skills``."""
+        return Hits(skills, self._query, self.asked)
+
+    @property
+    def _terms(self) -> tuple[str, ...]:
+        return self.asked.terms
+
+    @cached_property
     def _matched(self) -> QuerySet[SkillEntry]:
-        return matching(self._skills, self._terms)
+        return matching(self._skills, self.asked.alternatives)
 
     def first(self, most: int) -> list[int]:
         """Return the keys of at most ``most`` of them, in the engine's order."""
@@ -70,7 +85,7 @@ class Hits:
         if self._is_few(MOST_LISTED):
             return self._skills.filter(pk__in=self.first(MOST_LISTED))
         # Without a join, so that an index of another order can be followed.
-        return self._skills.filter(pk__in=keys(self._skills.db, self._terms))
+        return self._skills.filter(pk__in=keys(self._skills.db, self.asked.alternatives))
 
     @cached_property
     def _scored(self) -> list[Place]:
@@ -87,7 +102,7 @@ class Hits:
         return sorted(places, reverse=True)
 
     def _named(self) -> list[int]:
-        named = by_position(matching(self._skills, self._terms, in_names=True)).values_list("pk", flat=True)
+        named = by_position(matching(self._skills, self.asked.alternatives, in_names=True)).values_list("pk", flat=True)
         exact = self._skills.filter(slug=self._slug).values_list("pk", "search_document__name")
         whole = [pk for pk, name in exact if name and all(f" {term}" in f" {name}" for term in self._terms)]
         return [*whole, *named[:MOST_SCORED]]
@@ -126,7 +141,8 @@ def search_sync(env: WorkerEnv, query: str, *, limit: int = 20, publisher_handle
     skills = listed_skills(SkillEntry.objects.using(env.database).filter(namespace=env.name))
     if publisher_handle:
         skills = skills.filter(publisher_handle=publisher_handle)
-    best = Hits(skills, query).best(max(1, min(limit, 200)))
+    hits = Hits(skills, query)
+    best = hits.best(max(1, min(limit, 200)))
     rows = skills.in_bulk([pk for _score, pk in best])
-    terms = len(query_terms(query))
+    terms = len(hits.asked.terms)
     return [SearchHit(rows[pk], share(score, terms)) for score, pk in best if pk in rows]

@@ -23,11 +23,12 @@ from tests.bench.pages import measure_pages
 from tests.bench.pipeline import measure_pipeline
 from tests.bench.queue import measure_queue
 from tests.bench.rows import Row, from_json, table, write
+from tests.bench.search import measure_search
 from tests.services.postgres import PostgresUnavailable, postgres_server
 
 OUTPUT = Path("build") / "bench.json"
 DATABASES = ("sqlite", "postgres")
-AREAS = ("kv", "queue", "pipeline", "pages")
+AREAS = ("kv", "queue", "pipeline", "pages", "search")
 LEAST_ENTRIES = 4_000
 
 
@@ -55,6 +56,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if "pages" in options.area:
                 print(f"{database}, pages ...", file=sys.stderr, flush=True)
                 rows += measure_pages(database, options.skills)
+            if "search" in options.area:
+                print(f"{database}, search ...", file=sys.stderr, flush=True)
+                rows += measure_search(database)
         except PostgresUnavailable as reason:
             print(f"{database}: not measured, {reason}", file=sys.stderr, flush=True)
     write(rows, OUTPUT)

@@ -61,9 +61,9 @@ async def test_a_search_finds_by_name_and_by_description(env: WorkerEnv) -> None
     shown = await page("/skills?q=nothing-like-it")
     assert "No skill matches" in shown
     assert "Nothing is published yet" not in shown
-    assert "Did you mean" not in shown
-    meant = await page("/skills?q=relaese&verdict=notes&view=table")
-    assert 'Did you mean <a href="?q=release&amp;view=table"><b>release</b></a>?' in meant
+    meant = await page("/skills?q=relaese")
+    assert "No skill has every word of “relaese”. These have “release”." in meant
+    assert names(meant) == ["release-notes"]
 
 
 async def test_what_a_link_searches_for_cannot_deceive(env: WorkerEnv) -> None:
