@@ -62,7 +62,7 @@ def installation(tmp_path: Path) -> Iterator[Instance]:
 def execute(url: str, statements: list[str]) -> list[Any]:
     """Execute statements in the database at ``url``, and return the rows of the last."""
     opened: Any = (
-        contextlib.closing(sqlite3.connect(url.removeprefix("sqlite:///")))
+        contextlib.closing(sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None))
         if url.startswith("sqlite")
         else psycopg.connect(url, autocommit=True)
     )

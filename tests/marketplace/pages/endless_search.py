@@ -9,16 +9,18 @@ WORD: Final = "endless"
 
 def make_endless(namespace: str, vendor: str) -> list[str]:
     """Return the statements after which every search for ``WORD`` in the environment ``namespace`` is endless."""
-    numbers = "WITH RECURSIVE numbers(i) AS (SELECT 0 UNION ALL SELECT (i + 1) % 1000 FROM numbers)"
+    # All combinations of four numbers below a thousand: no engine keeps them, and no machine is through in an hour.
+    numbers = "WITH RECURSIVE numbers(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM numbers WHERE i < 999)"
     texts = "'' AS name, '' AS tags, '' AS owner, '' AS repository, '' AS description, '' AS body"
-    columns = f"1 AS id, '{namespace}' AS namespace, -1 - i AS skill_id, {texts}"
+    columns = f"1 AS id, '{namespace}' AS namespace, -1 - a.i - b.i - c.i - d.i AS skill_id, {texts}"
     vectors = f", array_to_tsvector(ARRAY['{WORD}']) AS words, array_to_tsvector(ARRAY['{WORD}']) AS names"
     indexed = f"INSERT INTO marketplace_searchfts(rowid, body) VALUES (1, '{WORD}')"  # noqa: S608 - our own names
     chosen = columns + (vectors if vendor == "postgresql" else "")
+    combined = "numbers a, numbers b, numbers c, numbers d"
     return [
         "ALTER TABLE marketplace_searchdocument RENAME TO the_documents",
         *([indexed] if vendor == "sqlite" else []),
-        f"CREATE VIEW marketplace_searchdocument AS {numbers} SELECT {chosen} FROM numbers",  # noqa: S608 - our own names
+        f"CREATE VIEW marketplace_searchdocument AS {numbers} SELECT {chosen} FROM {combined}",  # noqa: S608 - our own names
     ]
 
 
