@@ -235,7 +235,8 @@ def test_every_vendored_file_has_its_licence_recorded() -> None:
 
 
 def test_no_line_is_left_of_a_dependency_that_went() -> None:
-    known = dependencies() | {path.name for path in ROOT.glob("*/static/**/vendor/*")}
+    files = (*ROOT.glob("*/static/**/vendor/*"), *ROOT.glob("tests/*/data/*"))
+    known = dependencies() | {path.name for path in files}
     assert {name for name in documented() if name.lower() not in known and name not in known} == set()
 
 

@@ -119,7 +119,7 @@ async def test_the_page_of_a_submission_shows_its_place_and_then_its_decision(
     decided = (await async_client.get(f"/submissions/{submission.id}")).content.decode()
 
     assert "place in the queue" in waiting
-    assert 'hx-trigger="every 2s"' in waiting
+    assert 'hx-trigger="changed, every 2s"' in waiting
     assert "Held for review" in decided
     assert "SKILL.md:" in decided or "line" in decided
     assert "hx-trigger" not in decided
