@@ -120,8 +120,7 @@ def test_slow_lists_hold_up_nothing_else_and_are_gone_when_their_visitors_are(in
         up.until(lambda: reading(installation) == 0)
         assert answer(installation, "/skills")[0] == 200
         assert web(installation)["endedEarly"] == {"visitor_left": VISITORS}
-        # A server takes a moment to end the helpers of a statement that it was told to end.
-        up.until(lambda: running(installation) == 0)
+        assert running(installation) == 0
         assert "Traceback" not in up.said()
 
 
@@ -130,6 +129,8 @@ def running(installation: Instance) -> int:
     url = json.loads(installation.variables["VSKILL_DATABASES"])[SLOW]
     if url.startswith("sqlite"):
         return 0
-    active = "pid <> pg_backend_pid() AND state = 'active' AND query LIKE '%searchdocument%'"
+    # The scheduler looks through the documents with a cursor, and is nobody's visitor.
+    visitors = "query LIKE '%searchdocument%' AND query NOT LIKE 'DECLARE%'"
+    active = f"pid <> pg_backend_pid() AND state = 'active' AND {visitors}"
     ((count,),) = execute(url, [f"SELECT count(*) FROM pg_stat_activity WHERE {active}"])  # noqa: S608 - our own
     return int(count)
