@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
 
 from django.contrib import admin
@@ -18,22 +16,8 @@ from marketplace.models import LaterScan, SkillFlag
 from marketplace.skills.moderation import quarantine_version
 from vskill.environments import WorkerEnv
 from vskill.kv.codec import encode
-from vskill.operations_admin import OperationsAdmin
+from vskill.operations_admin import OperationsAdmin, RowOperation
 from vskill.read_only_admin import ChoiceFilter, pretty_json
-from vskill.worker_context import require_worker_env
-
-
-@dataclass(frozen=True)
-class FlagOperation:
-    """An operation on a flagged version, as in ``operations_admin``; ``run`` takes the flag, ``actor`` and ``reason``.
-
-    ``label`` is the text of its button, and ``consequence`` is shown before it is confirmed.
-    """
-
-    name: str
-    label: str
-    consequence: str
-    run: Callable[..., object]
 
 
 def _clear(env: WorkerEnv, flag: SkillFlag, *, actor: str, reason: str) -> None:
@@ -52,13 +36,13 @@ def _quarantine(env: WorkerEnv, flag: SkillFlag, *, actor: str, reason: str) -> 
 OPERATIONS: Final = {
     one.name: one
     for one in (
-        FlagOperation(
+        RowOperation(
             "clear",
             "Take off the flag",
             "Nobody is warned of it any more, until something else flags it.",
             _clear,
         ),
-        FlagOperation(
+        RowOperation(
             "quarantine",
             "Quarantine the version",
             "Nobody can fetch the version any more; the other versions stay. The flag stays, too.",
@@ -98,10 +82,6 @@ class FlagAdmin(OperationsAdmin):
     def name_of(self, target: SkillFlag) -> str:
         """Return the slug and version of a flag."""
         return f"{target.skill.slug} {target.version.version}"
-
-    def run_on(self, operation: FlagOperation, target: SkillFlag, *, actor: str, reason: str) -> None:
-        """Run an operation on one flag; ``actor`` and ``reason`` go into the history of its skill."""
-        operation.run(require_worker_env(), target, actor=actor, reason=reason)
 
     @admin.display(description="skill")
     def shown_skill(self, row: SkillFlag) -> SafeString:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
 
 from django.contrib import admin
@@ -12,21 +10,7 @@ from django.http import HttpRequest
 from marketplace.known_bad.entries import forget
 from marketplace.models import KnownBad
 from vskill.environments import WorkerEnv
-from vskill.operations_admin import OperationsAdmin
-from vskill.worker_context import require_worker_env
-
-
-@dataclass(frozen=True)
-class EntryOperation:
-    """An operation on an entry, as in ``operations_admin``; ``run`` takes the entry, ``actor`` and ``reason``.
-
-    ``label`` is the text of its button, and ``consequence`` is shown before it is confirmed.
-    """
-
-    name: str
-    label: str
-    consequence: str
-    run: Callable[..., object]
+from vskill.operations_admin import OperationsAdmin, RowOperation
 
 
 def _forget(env: WorkerEnv, entry: KnownBad, *, actor: str, reason: str) -> None:
@@ -34,7 +18,7 @@ def _forget(env: WorkerEnv, entry: KnownBad, *, actor: str, reason: str) -> None
 
 
 OPERATIONS: Final = {
-    "forget": EntryOperation(
+    "forget": RowOperation(
         "forget",
         "Forget",
         "It is refused and held no more, and the flags that came of it are taken off. What was refused can be "
@@ -65,10 +49,6 @@ class KnownBadAdmin(OperationsAdmin):
     def name_of(self, target: KnownBad) -> str:
         """Return the name of an entry."""
         return target.name
-
-    def run_on(self, operation: EntryOperation, target: KnownBad, *, actor: str, reason: str) -> None:
-        """Run an operation on one entry; ``actor`` and ``reason`` go into the history."""
-        operation.run(require_worker_env(), target, actor=actor, reason=reason)
 
     def may_run(self, request: HttpRequest, operation: Any) -> bool:
         """Return whether this operator may forget entries."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
 
 from django.contrib import admin
@@ -22,35 +20,21 @@ from marketplace.visitor_reports.reports import (
     open_reports,
     quarantine_reported,
 )
-from vskill.operations_admin import OperationsAdmin
+from vskill.operations_admin import OperationsAdmin, RowOperation
 from vskill.read_only_admin import ChoiceFilter
 from vskill.worker_context import require_worker_env
-
-
-@dataclass(frozen=True)
-class ReportOperation:
-    """A decision about a report, as in ``operations_admin``; ``run`` takes the report, ``actor`` and ``reason``.
-
-    ``label`` is the text of its button, and ``consequence`` is shown before it is confirmed.
-    """
-
-    name: str
-    label: str
-    consequence: str
-    run: Callable[..., None]
-
 
 OPERATIONS: Final = {
     one.name: one
     for one in (
-        ReportOperation("dismiss", "Dismiss", "The report is closed, and nothing else changes.", dismiss),
-        ReportOperation(
+        RowOperation("dismiss", "Dismiss", "The report is closed, and nothing else changes.", dismiss),
+        RowOperation(
             "flag",
             "Flag the version",
             "Pages, lists and clients warn of the reported version, with your reason.",
             flag_reported,
         ),
-        ReportOperation(
+        RowOperation(
             "quarantine",
             "Quarantine the skill",
             "The skill disappears from every page, list, search and index, and none of its files can be fetched.",
@@ -93,10 +77,6 @@ class ReportAdmin(OperationsAdmin):
     def name_of(self, target: VisitorReport) -> str:
         """Return the slug and number of a report."""
         return f"{target.skill.slug} ({target.pk})"
-
-    def run_on(self, operation: ReportOperation, target: VisitorReport, *, actor: str, reason: str) -> None:
-        """Decide about one report; ``actor`` and ``reason`` go into the history of its skill."""
-        operation.run(require_worker_env(), target, actor=actor, reason=reason)
 
     @admin.display(description="skill")
     def shown_skill(self, row: VisitorReport) -> SafeString:

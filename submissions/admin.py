@@ -73,7 +73,6 @@ class SubmissionAdmin(OperationsAdmin):
 
     operations: ClassVar[dict[str, Operation]] = {**OPERATIONS, ASK_OUTSIDE.name: ASK_OUTSIDE}
     operate_template = "admin/submissions/operate.html"
-    targets_name = "entries"
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """Return the submissions, each with ``is_stuck``."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Protocol
 
 from django.contrib import messages
@@ -17,6 +18,7 @@ from django.urls import URLPattern, path, reverse
 from vskill.errors import VskillError
 from vskill.hidden_characters import reveal_hidden
 from vskill.read_only_admin import ReadOnlyAdmin, row_numbers
+from vskill.worker_context import require_worker_env
 
 MOST_ROWS: Final = 1000
 # Servers refuse long addresses.
@@ -42,6 +44,19 @@ class Operation(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class RowOperation:
+    """An operation on a row; ``run`` takes the environment, the row, ``actor`` and ``reason``.
+
+    ``label`` is the text of its button, and ``consequence`` is shown before it is confirmed.
+    """
+
+    name: str
+    label: str
+    consequence: str
+    run: Callable[..., object]
+
+
 class OperationsAdmin(ReadOnlyAdmin):
     """Offer operations on rows, each behind a page that asks for a reason.
 
@@ -52,9 +67,7 @@ class OperationsAdmin(ReadOnlyAdmin):
     operations: ClassVar[Mapping[str, Operation]]
     """Every operation by its name."""
     operate_template: ClassVar[str]
-    """The confirmation page: it is given ``operation``, the targets, and ``missing_reason``."""
-    targets_name: ClassVar[str] = "targets"
-    """The name of the targets in ``operate_template``."""
+    """The confirmation page, which extends ``admin/operate.html`` and says how a ``target`` is shown."""
 
     def targets_of(
         self,
@@ -72,9 +85,10 @@ class OperationsAdmin(ReadOnlyAdmin):
     def run_on(self, operation: Any, target: Any, *, actor: str, reason: str) -> None:
         """Run ``operation`` on one target; ``actor`` and ``reason`` are for its history.
 
-        A ``VskillError`` or ``DatabaseError`` becomes a message, and the next target follows.
+        Overridden where an operation is no ``RowOperation``. A ``VskillError`` or ``DatabaseError`` becomes a message,
+        and the next target follows.
         """
-        raise NotImplementedError
+        operation.run(require_worker_env(), target, actor=actor, reason=reason)
 
     def has_operate_permission(self, request: HttpRequest) -> bool:
         """Return whether this operator may run operations."""
@@ -128,7 +142,7 @@ class OperationsAdmin(ReadOnlyAdmin):
             **self.admin_site.each_context(request),
             "title": operation.label,
             "operation": operation,
-            self.targets_name: targets,
+            "targets": targets,
             "missing_reason": missing_reason,
             "posted_ids": posted,
             "operate_address": self.operate_address(operation.name),

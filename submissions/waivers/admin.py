@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 from django.contrib import admin
@@ -17,22 +15,9 @@ from submissions.presentation import submission_path
 from submissions.waivers.store import revoke
 from vskill.environments import WorkerEnv
 from vskill.kv.clock import database_now
-from vskill.operations_admin import OperationsAdmin
+from vskill.operations_admin import OperationsAdmin, RowOperation
 from vskill.read_only_admin import ChoiceFilter
 from vskill.worker_context import require_worker_env
-
-
-@dataclass(frozen=True)
-class WaiverOperation:
-    """An operation on a waiver, as in ``operations_admin``; ``run`` takes the waiver, ``actor`` and ``reason``.
-
-    ``label`` is the text of its button, and ``consequence`` is shown before it is confirmed.
-    """
-
-    name: str
-    label: str
-    consequence: str
-    run: Callable[..., object]
 
 
 def _revoke(env: WorkerEnv, waiver: Waiver, *, actor: str, reason: str) -> None:
@@ -40,7 +25,7 @@ def _revoke(env: WorkerEnv, waiver: Waiver, *, actor: str, reason: str) -> None:
 
 
 OPERATIONS: Final = {
-    "end": WaiverOperation(
+    "end": RowOperation(
         "end",
         "End the waiver",
         "Later versions of the skill are held for the finding again. What is published by it stays, is scanned again "
@@ -90,10 +75,6 @@ class WaiverAdmin(OperationsAdmin):
     def name_of(self, target: Waiver) -> str:
         """Return what messages call a waiver."""
         return str(target)
-
-    def run_on(self, operation: WaiverOperation, target: Waiver, *, actor: str, reason: str) -> None:
-        """Run an operation on one waiver; ``actor`` and ``reason`` are kept with it."""
-        operation.run(require_worker_env(), target, actor=actor, reason=reason)
 
     def may_run(self, request: HttpRequest, operation: Any) -> bool:
         """Return whether this operator may end waivers."""

@@ -182,7 +182,7 @@ def test_numbers_that_no_submission_has_choose_none(operator: Client, ids: str) 
     response = operator.get(f"{operate}?ids={ids}")
 
     assert response.status_code == 200
-    assert list(response.context["entries"]) == []
+    assert list(response.context["targets"]) == []
 
 
 def test_a_viewer_sees_and_moves_nothing(client: Client, env: WorkerEnv) -> None:
