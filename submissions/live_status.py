@@ -12,7 +12,7 @@ from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.views.decorators.http import require_GET
 
-from submissions.states import STATES, Group, State
+from submissions.states import FINAL_STATES
 from submissions.store.queries import read_submission
 from submissions.store.records import SubmissionNotFound
 from vskill.environments import WorkerEnv
@@ -65,10 +65,6 @@ def _state(env: WorkerEnv, submission_id: str) -> tuple[str, int]:
     return submission.state, submission.version
 
 
-def _is_final(state: str) -> bool:
-    return STATES[State(state)].group is not Group.ACTIVE and state != State.RESCAN_REQUIRED
-
-
 async def _stream(env: WorkerEnv, submission_id: str, state: tuple[str, int]) -> AsyncIterator[str]:
     loop = asyncio.get_running_loop()
     ends = loop.time() + SECONDS_AT_MOST
@@ -76,7 +72,7 @@ async def _stream(env: WorkerEnv, submission_id: str, state: tuple[str, int]) ->
     _Open.count += 1
     try:
         yield _event("change", state)
-        while not _is_final(state[0]) and loop.time() < ends:
+        while state[0] not in FINAL_STATES and loop.time() < ends:
             await asyncio.sleep(SECONDS_BETWEEN)
             try:
                 found = await part_reads.run(_state, env, submission_id)

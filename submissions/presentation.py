@@ -23,7 +23,7 @@ from submissions.jobs.progress import Progress
 from submissions.jobs.records import Job, stop_key
 from submissions.messages import count_ahead
 from submissions.models import SubmissionEntry, SubmissionTransition
-from submissions.states import STATES, Group, State
+from submissions.states import FINAL_STATES, STATES, Group, State
 from submissions.store.evidence import all_evidence_sync, contract_of, shown_evidence
 from submissions.store.queries import history
 from submissions.store.records import Submission
@@ -265,7 +265,7 @@ def submission_page(env: WorkerEnv, submission: Submission) -> dict[str, Any]:
         "appeal_answer": ANSWERS.get((appeal_as_json(submission.value) or {}).get("answer") or "", ""),
         "may_appeal": may_appeal(submission),
         "skill_url": skill_href(slug) if slug and not withdrawn else None,
-        "is_final": info.group is not Group.ACTIVE and submission.state is not State.RESCAN_REQUIRED,
+        "is_final": submission.state in FINAL_STATES,
     }
 
 
