@@ -48,14 +48,16 @@ def as_typed(terms: Sequence[str]) -> Asked:
 
 
 def loosened(skills: QuerySet[SkillEntry], terms: Sequence[str]) -> Asked:
-    """Return the strictest search that finds some of ``skills``, or that for ``terms`` as they are where none does."""
-    typed = as_typed(terms)
-    return next((asked for asked in _looser(skills, terms) if matching(skills, asked.alternatives).exists()), typed)
+    """Return the strictest looser search that finds some of ``skills``; that for ``terms`` as they are where none does.
+
+    Call it where that one finds nothing.
+    """
+    found = (asked for asked in _looser(skills, terms) if matching(skills, asked.alternatives).exists())
+    return next(found, as_typed(terms))
 
 
 def _looser(skills: QuerySet[SkillEntry], terms: Sequence[str]) -> Iterator[Asked]:
     """Yield one search after the other, each looser than the one before it."""
-    yield as_typed(terms)
     words = tuple(dict.fromkeys(_stem(term) for term in terms))
     if words != tuple(terms):
         yield Asked((words,), words, loose=True)

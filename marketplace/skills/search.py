@@ -16,7 +16,7 @@ from django.db.models import QuerySet
 from marketplace.errors import InvalidListing
 from marketplace.models import SkillEntry
 from marketplace.search.engines import by_position, keys, matching
-from marketplace.search.loosening import Asked, loosened
+from marketplace.search.loosening import Asked, as_typed, loosened
 from marketplace.search.scoring import SCORED_FIELDS, score, share
 from marketplace.search.text import query_terms
 from marketplace.skills.slugs import base_slug
@@ -48,15 +48,23 @@ class Hits:
         """Begin with nothing read; ``asked`` is what other hits of the same query were searched by."""
         self._skills = skills
         self._query = query
-        self._asked = asked
+        self._given = asked
         self._slug = base_slug(query[:200])
-        self._first: list[int] | None = None
+        self._first: list[int] = []
         self._read = 0
 
     @cached_property
     def asked(self) -> Asked:
         """Return what is searched for: what was typed, or more loosely where nothing has all of that."""
-        return self._asked or loosened(self._skills, query_terms(self._query))
+        if self._given is not None:
+            return self._given
+        typed = as_typed(query_terms(self._query))
+        # Most searches find something, and its rows are wanted next.
+        self._read_first(typed, MOST_SCORED + 1)
+        if self._first:
+            return typed
+        self._read = 0
+        return loosened(self._skills, typed.terms)
 
     def among(self, skills: QuerySet[SkillEntry]) -> Hits:
         """Return what the same search finds among other ``skills``."""
@@ -66,16 +74,16 @@ class Hits:
     def _terms(self) -> tuple[str, ...]:
         return self.asked.terms
 
-    @cached_property
-    def _matched(self) -> QuerySet[SkillEntry]:
-        return matching(self._skills, self.asked.alternatives)
-
     def first(self, most: int) -> list[int]:
         """Return the keys of at most ``most`` of them, in the engine's order."""
-        if self._first is None or len(self._first) == self._read < most:
-            self._first = list(by_position(self._matched).values_list("pk", flat=True)[:most])
-            self._read = most
+        asked = self.asked
+        if len(self._first) == self._read < most:
+            self._read_first(asked, most)
         return self._first[:most]
+
+    def _read_first(self, asked: Asked, most: int) -> None:
+        found = by_position(matching(self._skills, asked.alternatives))
+        self._first, self._read = list(found.values_list("pk", flat=True)[:most]), most
 
     def _is_few(self, number: int) -> bool:
         return len(self.first(number + 1)) <= number
@@ -112,7 +120,7 @@ class Hits:
         found = [place for place in self._scored if after is None or place < after][:limit]
         if len(found) == limit or self._is_few(MOST_SCORED):
             return found
-        rest = by_position(self._matched)
+        rest = by_position(matching(self._skills, self.asked.alternatives))
         if after is not None and after[0] < 0:
             rest = rest.filter(search_document__id__lt=after[0] + _BELOW)
         scored = {pk for _score, pk in self._scored}

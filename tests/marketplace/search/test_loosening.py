@@ -5,11 +5,9 @@ from __future__ import annotations
 import pytest
 
 from marketplace.models import SkillEntry
-from marketplace.search.loosening import Asked, loosened
-from marketplace.search.text import query_terms
 from marketplace.skills.listing import list_skills
 from marketplace.skills.moderation import quarantine_skill
-from marketplace.skills.search import search_sync
+from marketplace.skills.search import Hits, search_sync
 from marketplace.skills.visibility import listed_skills
 from tests.marketplace.pages.page_factory import publish
 from vskill.environments import WorkerEnv
@@ -19,8 +17,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 def searched(env: WorkerEnv, query: str) -> str:
     """Return what is searched for in place of a query, ``*`` for all words but one of it, and '' for what was typed."""
-    asked = loosened(listed_skills(SkillEntry.objects.using(env.database)), query_terms(query))
-    assert isinstance(asked, Asked)
+    asked = Hits(listed_skills(SkillEntry.objects.using(env.database)), query).asked
     return f"{'*' if asked.lacks_one else ''}{' '.join(asked.terms)}" if asked.loose else ""
 
 
