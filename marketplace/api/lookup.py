@@ -7,13 +7,19 @@ from dataclasses import dataclass
 from marketplace.api.http import ApiCall, ApiError, parameter
 from marketplace.catalog import find_skill_sync, find_version_sync, is_visible
 from marketplace.models import ArchiveBlob, SkillEntry, SkillVersion
-from marketplace.skills.near_names import near_slugs
+from marketplace.skills.near_names import near_publishers, near_slugs, with_near
 from marketplace.skills.publishers import publisher_of
 from marketplace.skills.visibility import light_versions
 from marketplace.skills.withdrawal import nothing_offered, why_withdrawn, withheld
 from vskill.environments import WorkerEnv
 
 SKILL_NOT_FOUND = "Skill not found"
+
+
+def no_publisher(env: WorkerEnv, handle: str) -> ApiError:
+    """Return the 404 for a publisher of whom nothing is listed, with the handles that are near."""
+    near = near_publishers(env, handle)
+    return ApiError(404, with_near("There is no publisher of that name", near) + ("" if near else "."))
 
 
 def visible_skill(
@@ -29,7 +35,7 @@ def visible_skill(
     skill = find_skill_sync(env, slug.lower(), hidden=True) or find_skill_sync(env, slug, hidden=True)
     if skill is None:
         near = near_slugs(env, slug) if suggest else []
-        raise ApiError(404, f"{SKILL_NOT_FOUND}. Near names: {', '.join(near)}" if near else SKILL_NOT_FOUND)
+        raise ApiError(404, with_near(SKILL_NOT_FOUND, near))
     if owner and owner.removeprefix("@").lower() not in (skill.publisher_handle, publisher_of(skill.repo_url).owner):
         raise ApiError(404, SKILL_NOT_FOUND)
     if repo and repo.lower() != publisher_of(skill.repo_url).repository:

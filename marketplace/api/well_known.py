@@ -12,10 +12,9 @@ from django.http import HttpResponse
 from django.urls import reverse
 
 from marketplace.api.http import SAFE, ApiCall, ApiError, api_view, json_response
-from marketplace.api.lookup import SkillWithLatest, visible_skill, with_latest_versions
+from marketplace.api.lookup import SkillWithLatest, no_publisher, visible_skill, with_latest_versions
 from marketplace.api.trust import said_of
 from marketplace.catalog import SkillFilters, list_skills
-from marketplace.skills.near_names import near_publishers
 from marketplace.skills.withdrawal import nothing_offered
 from vskill.visitors.reads import list_reads
 
@@ -53,9 +52,7 @@ def publisher_index(call: ApiCall) -> HttpResponse:
     filters = SkillFilters(publisher=handle)
     page = list_skills(call.env, filters, sort="newest", limit=_MOST_OF_A_PUBLISHER)
     if not page.skills:
-        near = near_publishers(call.env, handle)
-        named = f" Near names: {', '.join(near)}" if near else ""
-        raise ApiError(404, f"There is no publisher of that name.{named}")
+        raise no_publisher(call.env, handle)
     offered = with_latest_versions(call.env, page.skills)
     return _index([one for one in offered if one.latest is None or not said_of(one.latest).suspicious])
 

@@ -82,7 +82,6 @@ def oembed(call: ApiCall) -> HttpResponse:
         raise ApiError(404, f"The parameter url is the address of a skill's page: {start}SLUG.")
     skill = visible_skill(call.env, slug)
     width, height = min(WIDTH, _number(call, "maxwidth", WIDTH)), min(HEIGHT, _number(call, "maxheight", HEIGHT))
-    address = f"{base}{skill_href(skill.slug, 'card')}"
     body = {
         "version": "1.0",
         "type": "rich",
@@ -93,8 +92,7 @@ def oembed(call: ApiCall) -> HttpResponse:
         "author_url": base + publisher_href(skill.publisher_handle),
         "width": width,
         "height": height,
-        # Slugs need no quoting in HTML.
-        "html": f'<iframe src="{address}" width="{width}" height="{height}" title="{skill.slug}"></iframe>',
+        "html": frame(base, skill.slug, width, height),
     }
     return json_response(body)
 
@@ -127,6 +125,15 @@ def _number(call: ApiCall, name: str, default: int) -> int:
     if given and not (given.isascii() and given.isdigit()):
         raise ApiError(400, f"The parameter {name} is a number of pixels.")
     return max(1, int(given)) if given else default
+
+
+def frame(base: str, slug: str, width: int = WIDTH, height: int = HEIGHT) -> str:
+    """Return the HTML of a frame with the card of a skill, ``width`` and ``height`` in pixels.
+
+    ``base`` is the address of the registry. A slug needs no quoting.
+    """
+    address = f"{base}{skill_href(slug, 'card')}"
+    return f'<iframe src="{address}" width="{width}" height="{height}" title="{slug}"></iframe>'
 
 
 def oembed_path(base: str, slug: str) -> str:

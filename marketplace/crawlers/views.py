@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import Final
-from urllib.parse import quote
 
 from django.http import HttpResponseBase
 from django.template.loader import render_to_string
@@ -40,9 +39,7 @@ def sitemap_part(call: ApiCall) -> HttpResponseBase:
     skills = skills_of_part(call.env, number) if number is not None else []
     if not skills:
         raise ApiError(404, f"The sitemap has no such part. Its index is at {reverse('marketplace:sitemap')}.")
-    # Not asked for each, which would take most of the time.
-    start = base + skill_href("-").removesuffix("-")
-    return tagged_response(call, map_of((start + quote(slug, safe=""), at) for slug, at in skills), _XML)
+    return tagged_response(call, map_of((base + skill_href(slug), at) for slug, at in skills), _XML)
 
 
 @api_view(*SAFE)

@@ -9,18 +9,18 @@ from django.http import HttpResponseBase
 from django.urls import reverse
 
 from marketplace.addresses import public_base, publisher_href
-from marketplace.api.http import SAFE, ApiCall, ApiError, api_view, parameter, tagged_response, takes_only
+from marketplace.api.http import SAFE, ApiCall, api_view, parameter, tagged_response, takes_only
+from marketplace.api.lookup import no_publisher
 from marketplace.catalog import SkillFilters, list_skills
 from marketplace.feeds.atom import About, feed_of_skills, feed_of_withdrawals
 from marketplace.skills.filter_checks import check_filters
-from marketplace.skills.near_names import near_publishers
 from marketplace.skills.recently_withdrawn import recently_withdrawn
 from vskill.visitors.reads import list_reads
 
 MOST_ENTRIES: Final = 50
 CONTENT_TYPE: Final = "application/atom+xml; charset=utf-8"
 FILTERS: Final = ("q", "verdict", "capability", "publisher")
-_LONGEST: Final = 200
+LONGEST: Final = 200
 _SORTS: Final = {"new": "newest", "updated": "updated"}
 KINDS: Final = (*_SORTS, "withdrawn")
 _TITLES: Final = {"new": "New skills", "updated": "Updated skills", "withdrawn": "Withdrawn skills and versions"}
@@ -39,7 +39,7 @@ def feed(call: ApiCall) -> HttpResponseBase:
             call, feed_of_withdrawals(about, recently_withdrawn(call.env, MOST_ENTRIES)), CONTENT_TYPE
         )
     takes_only(call, *FILTERS)
-    given = {name: value for name in FILTERS if (value := parameter(call, name, longest=_LONGEST).strip())}
+    given = {name: value for name in FILTERS if (value := parameter(call, name, longest=LONGEST).strip())}
     filters = SkillFilters(query=given.get("q", ""), **{name: given.get(name, "") for name in FILTERS[1:]})
     check_filters(call.env, filters)
     query = f"?{urlencode(given)}" if given else ""
@@ -56,9 +56,7 @@ def publisher_feed(call: ApiCall) -> HttpResponseBase:
     handle = call.path_parameters["handle"]
     page = list_skills(call.env, SkillFilters(publisher=handle), sort="updated", limit=MOST_ENTRIES)
     if not page.skills:
-        near = near_publishers(call.env, handle)
-        named = f" Near names: {', '.join(near)}" if near else ""
-        raise ApiError(404, f"There is no publisher of that name.{named}")
+        raise no_publisher(call.env, handle)
     own = reverse("marketplace:publisher-feed", args=[handle])
     base = public_base(call.request, call.env)
     about = About(f"Skills of {handle}", "What this publisher has here.", base, own, publisher_href(handle))

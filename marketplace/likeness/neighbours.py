@@ -8,7 +8,7 @@ from typing import Final
 
 from django.db.models import Count, F, Q, QuerySet
 
-from marketplace.likeness.published import degree, files_of, is_similar
+from marketplace.likeness.published import degree, files_in, is_similar
 from marketplace.likeness.signature import compare, signature
 from marketplace.models import SkillVersion, VersionShingle
 from marketplace.records import Visibility
@@ -78,34 +78,12 @@ def _similar(env: WorkerEnv, version: SkillVersion, listed: QuerySet[SkillVersio
     close = list(listed.filter(pk__in=numbers, size__lte=MOST_BYTES).order_by("pk")[: 2 * MOST])
     if not close:
         return []
-    ours = _sketch(env, version)
-    rated = [(other, compare(ours, _sketch(env, other))) for other in close]
+    ours = _sketch(env.database, version.zip_sha256)
+    rated = [(other, compare(ours, _sketch(env.database, other.zip_sha256))) for other in close]
     return [(other, degree(likeness)) for other, likeness in rated if is_similar(likeness)]
 
 
-def _sketch(env: WorkerEnv, version: SkillVersion) -> tuple[int, ...]:
-    return _sketch_of_archive(_Read(env, version))
-
-
-class _Read:
-    """An archive to read; two with the same bytes are equal, so that the sketch of each is made once in a process."""
-
-    def __init__(self, env: WorkerEnv, version: SkillVersion) -> None:
-        self.sha256 = version.zip_sha256
-        self._source: tuple[WorkerEnv, SkillVersion] | None = (env, version)
-
-    def __hash__(self) -> int:
-        return hash(self.sha256)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Read) and self.sha256 == other.sha256
-
-    def sketch(self) -> tuple[int, ...]:
-        """Return the sketch, and let go of where it was read from."""
-        source, self._source = self._source, None
-        return signature(files_of(*source)).sketch if source else ()
-
-
 @lru_cache(maxsize=512)
-def _sketch_of_archive(archive: _Read) -> tuple[int, ...]:
-    return archive.sketch()
+def _sketch(alias: str, zip_sha256: str) -> tuple[int, ...]:
+    """Return the sketch of an archive; its bytes never change, so that each is read once in a process."""
+    return signature(files_in(alias, zip_sha256)).sketch

@@ -75,8 +75,13 @@ def similar_content(env: WorkerEnv, sketch: tuple[int, ...], *, most: int = _MOS
 
 def files_of(env: WorkerEnv, version: SkillVersion) -> Iterator[tuple[str, bytes]]:
     """Yield the path and the bytes of each file of a published version, out of its archive."""
-    blobs = ArchiveBlob.objects.using(env.database).values_list("content", flat=True)
-    with zipfile.ZipFile(io.BytesIO(bytes(blobs.get(sha256=version.zip_sha256)))) as archive:
+    return files_in(env.database, version.zip_sha256)
+
+
+def files_in(alias: str, zip_sha256: str) -> Iterator[tuple[str, bytes]]:
+    """Yield the path and the bytes of each file of the zip archive with a SHA-256 (hex) in the database ``alias``."""
+    blobs = ArchiveBlob.objects.using(alias).values_list("content", flat=True)
+    with zipfile.ZipFile(io.BytesIO(bytes(blobs.get(sha256=zip_sha256)))) as archive:
         for member in archive.infolist():
             yield member.filename, archive.read(member)
 

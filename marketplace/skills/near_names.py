@@ -6,7 +6,7 @@ skills that have one of its words.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import Any, Final
 
@@ -55,6 +55,11 @@ def near_publishers(env: WorkerEnv, asked: str) -> list[str]:
         keys += [("", PUBLISHER, str(value)) for value in _neighbours(rows, "value", name)]
     present = [value for (_within, _kind, value), count in counts_of(env, list(dict.fromkeys(keys))).items() if count]
     return _nearest(name, present)
+
+
+def with_near(sentence: str, near: Sequence[str]) -> str:
+    """Return a ``sentence``, which has no full stop, about a name that nothing has, with those that are near to it."""
+    return f"{sentence}. Near names: {', '.join(near)}" if near else sentence
 
 
 def _listed(env: WorkerEnv) -> QuerySet[SkillEntry]:

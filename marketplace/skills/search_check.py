@@ -23,8 +23,8 @@ def wrong_documents(env: WorkerEnv) -> list[int]:
 
 def mend_documents(env: WorkerEnv, wrong: list[int]) -> None:
     """Write the documents of the skills with these keys again, in the caller's transaction."""
-    for start in range(0, len(wrong), _AT_ONCE):
-        rows = _skills(env).filter(pk__in=wrong[start : start + _AT_ONCE]).select_for_update(of=("self",))
+    for part in _parts(wrong):
+        rows = _skills(env).filter(pk__in=part).select_for_update(of=("self",))
         for row in rows.order_by("pk"):
             try:
                 record = row.record

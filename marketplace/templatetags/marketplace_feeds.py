@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 from urllib.parse import urlencode
 
 from django import template
 from django.urls import reverse
 
-register = template.Library()
+from marketplace.feeds.views import FILTERS, LONGEST
 
-# What of the query string of a list a feed takes too.
-_KEPT: Final = ("q", "verdict", "capability", "publisher")
-_LONGEST: Final = 200
+register = template.Library()
 
 
 @register.simple_tag(takes_context=True)
@@ -23,7 +21,7 @@ def feeds(context: Mapping[str, Any], handle: str = "") -> list[dict[str, str]]:
         own = reverse("marketplace:publisher-feed", args=[handle])
         return [{"title": "Updates of this publisher", "href": own}]
     given = getattr(context.get("request"), "GET", {})
-    kept = {name: value for name in _KEPT if (value := str(given.get(name, "")).strip()[:_LONGEST])}
+    kept = {name: value for name in FILTERS if (value := str(given.get(name, "")).strip()[:LONGEST])}
     query = f"?{urlencode(kept)}" if kept else ""
     new, updated, withdrawn = (reverse(f"marketplace:feed-{kind}") for kind in ("new", "updated", "withdrawn"))
     found = [{"title": "New", "href": new + query}, {"title": "Updated", "href": updated + query}]

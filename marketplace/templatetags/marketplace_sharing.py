@@ -9,7 +9,7 @@ from django import template
 from django.urls import reverse
 
 from marketplace.addresses import public_base, skill_href
-from marketplace.badges.views import oembed_path
+from marketplace.badges.views import frame, oembed_path
 from vskill.worker_context import require_worker_env
 
 register = template.Library()
@@ -28,6 +28,5 @@ def sharing(context: Mapping[str, Any], slug: str) -> dict[str, str]:
         # A slug has letters, digits and hyphens, which mean nothing in either.
         "markdown": f"[![vskill: {slug}]({badge})]({page})",
         "html": f'<a href="{page}"><img src="{badge}" alt="vskill: {slug}"></a>',
-        "frame": f'<iframe src="{base}{reverse("marketplace:card", args=[slug])}" width="420" height="180"'
-        f' title="{slug}"></iframe>',
+        "frame": frame(base, slug),
     }
