@@ -42,9 +42,14 @@ def degree(likeness: Likeness) -> float:
     return max(likeness.resemblance, likeness.contained)
 
 
+def kept_of(made: Signature) -> tuple[int, ...]:
+    """Return the values of a sketch by which a published version is found."""
+    return made.sketch[:_KEPT]
+
+
 def index_version(env: WorkerEnv, version: SkillVersion, made: Signature) -> None:
     """Keep the sketch of a published version, in the caller's transaction, so that similar ones are found by it."""
-    rows = [VersionShingle(namespace=env.name, value=value, version_id=version.pk) for value in made.sketch[:_KEPT]]
+    rows = [VersionShingle(namespace=env.name, value=value, version_id=version.pk) for value in kept_of(made)]
     VersionShingle.objects.using(env.database).bulk_create(rows, ignore_conflicts=True)
 
 

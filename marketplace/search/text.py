@@ -24,6 +24,8 @@ _CJK: Final = re.compile(
 
 
 def _normalised(text: str) -> str:
+    if text.isascii():
+        return text.lower()
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
     return folded.encode(errors="replace").decode()
 
@@ -31,6 +33,9 @@ def _normalised(text: str) -> str:
 def _words(text: str) -> Iterator[tuple[str, bool]]:
     """Yield each word, and whether it is a run of characters that ``_CJK`` matches."""
     for word in _WORD.findall(_normalised(text)):
+        if word.isascii():
+            yield word, False
+            continue
         end = 0
         for run in _CJK.finditer(word):
             if before := word[end : run.start()]:

@@ -29,9 +29,10 @@ def insert(env: WorkerEnv, model: type[models.Model], rows: Sequence[Mapping[str
     columns = tuple(rows[0]) if rows else ()
     for start in range(0, len(rows), _ROWS_OF_A_STATEMENT):
         part = rows[start : start + _ROWS_OF_A_STATEMENT]
-        plain = [[_stored(value) for value in row.values()] for row in part]
+        plain = [[_stored(value) if type(value) is datetime else value for value in row.values()] for row in part]
         insert_rows(env.database, NewRows(model, columns, plain))
 
 
-def _stored(value: Any) -> Any:
-    return value.strftime("%Y-%m-%d %H:%M:%S.%f") if isinstance(value, datetime) else value
+def _stored(moment: datetime) -> str:
+    # Of UTC, with a fraction even where it is nothing, as Django writes it.
+    return moment.replace(tzinfo=None).isoformat(" ", "microseconds")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from marketplace.artifacts.fingerprints import fingerprint
+from marketplace.likeness.published import kept_of
 from marketplace.likeness.signature import signature
 from marketplace.models import ArchiveBlob
 from submissions.demo.invented import Package
@@ -16,18 +17,20 @@ from vskill.kv.codec import encode
 
 @dataclass(frozen=True)
 class Kept:
-    """A package with what every version of it holds."""
+    """A package with what every version of it holds, and the values of its sketch that are kept of a version."""
 
     package: Package
     fields: dict[str, Any]
+    sketch: tuple[int, ...]
 
     @classmethod
     def of(cls, made: Package) -> Kept:
         """Return a package with the columns of its versions."""
         sizes = (len(made.zip.content), len(made.tar.content))
+        likeness = signature((one.path, one.content) for one in made.members)
         fields = {
             "content_hash": made.content_hash,
-            "normal_digest": signature((one.path, one.content) for one in made.members).normal_digest,
+            "normal_digest": likeness.normal_digest,
             "fingerprint": fingerprint((one.path, one.sha256) for one in made.files),
             "manifest": encode([vars(one) for one in made.files]),
             "skill_md": made.skill_md,
@@ -37,7 +40,7 @@ class Kept:
             "tar_sha256": made.tar.sha256,
             "tar_size": sizes[1],
         }
-        return cls(made, fields)
+        return cls(made, fields, kept_of(likeness))
 
 
 def store_archives(env: WorkerEnv, packages: Iterable[Kept]) -> None:
