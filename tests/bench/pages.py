@@ -6,6 +6,7 @@ from typing import Final
 
 from tests.bench.page_addresses import BARS
 from tests.bench.rows import Row, at_most
+from tests.bench.visitors import measure_visitors
 from tests.bench.workers import bench_database, last_line, let_it_count, our_module, run_to_end
 
 OURS: Final = our_module("tests.bench.pages_ours")
@@ -13,6 +14,8 @@ OURS: Final = our_module("tests.bench.pages_ours")
 _REQUESTS: Final = 20
 # How often the time of the first page one far into the same list may take.
 _DEEP: Final = 1.5
+# Seconds for which visitors read it at once.
+_VISITED: Final = 60.0
 
 
 def measure_pages(database: str, skills: int) -> list[Row]:
@@ -22,6 +25,7 @@ def measure_pages(database: str, skills: int) -> list[Row]:
         run_to_end([*OURS, "prepare", str(skills)], environment)
         let_it_count(environment["DATABASE_URL"])
         told = last_line(run_to_end([*OURS, "measure", str(_REQUESTS)], environment))
+        visited = measure_visitors(area, told["public"], environment, _VISITED)
     rows = [Row(area, "the trivial page, p95", told["trivial"], "ms")]
     rows.append(Row(area, "the trivial page of the admin, p95", told["trivial_admin"], "ms"))
     for first, ratio in told["deep"].items():
@@ -30,4 +34,4 @@ def measure_pages(database: str, skills: int) -> list[Row]:
         title = f"{page['kind']}: {page['path']}"
         rows.append(at_most(area, title, page["ratio"], BARS[page["kind"]]))
         rows.append(Row(area, f"{title}, median", page["of_medians"], "x"))
-    return rows
+    return rows + visited

@@ -134,7 +134,13 @@ async def measure(env: WorkerEnv, rounds: int) -> dict[str, Any]:
         pages.append({"kind": one.kind, "path": one.shown, **ratios})
     pages.sort(key=lambda page: -page["ratio"])
     deep = {first.path: median(times[one]) / median(times[first]) for first, one in deep_beside_first(sample)}
-    return {"deep": deep, "trivial": _p95(times[TRIVIAL]), "trivial_admin": _p95(times[TRIVIAL_ADMIN]), "pages": pages}
+    return {
+        "deep": deep,
+        "trivial": _p95(times[TRIVIAL]),
+        "trivial_admin": _p95(times[TRIVIAL_ADMIN]),
+        "pages": pages,
+        "public": [one.path for one in addresses if one.kind != ADMIN],
+    }
 
 
 def _p95(milliseconds: list[float]) -> float:
