@@ -24,6 +24,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("skills", views.skills, name="skills"),
     path("skills/<str:slug>", views.skill, name="skill"),
     path("skills/<str:slug>/scan", views.scan, name="scan"),
+    path("skills/<str:slug>/compare", compare_views.version_changes, name="version-changes"),
     path("skills/<str:slug>/files", views.files, name="files"),
     path("skills/<str:slug>/files/<path:path>", views.file, name="file"),
     path("skills/<str:slug>/images/<path:path>", views.image, name="image"),

@@ -35,8 +35,8 @@ class FileChange:
     """One file that differs.
 
     ``status`` is ``added``, ``removed`` or ``modified``. ``patch`` is the unified diff without its header, and
-    ``additions`` and ``deletions`` count its lines. It is empty for binary files, and ``TOO_LARGE`` beyond the limits,
-    where nobody has counted: both are None.
+    ``additions`` and ``deletions`` count its lines. It is empty for ``binary`` files and where no line differs,
+    and ``TOO_LARGE`` beyond the limits, where nobody has counted: both are None.
     """
 
     path: str
@@ -44,6 +44,7 @@ class FileChange:
     additions: int | None = 0
     deletions: int | None = 0
     patch: str = ""
+    binary: bool = False
 
     @classmethod
     def uncounted(cls, path: str, status: str) -> FileChange:
@@ -144,7 +145,7 @@ def _change(path: str, status: str, old: bytes, new: bytes, budget: _Budget) -> 
         return FileChange.uncounted(path, status)
     before, after = _lines(old), _lines(new)
     if before is None or after is None:
-        return FileChange(path, status)
+        return FileChange(path, status, binary=True)
     if not budget.take(before, after):
         return FileChange.uncounted(path, status)
     lines = list(_patch(path, before, after))
@@ -161,9 +162,11 @@ def _lines(content: bytes) -> list[str] | None:
     if b"\0" in content:
         return None
     try:
-        return content.decode().splitlines()
+        lines = content.decode().split("\n")
     except UnicodeDecodeError:
         return None
+    # Not splitlines(): a change from one of the other characters that it splits at would be no change.
+    return lines if lines[-1] else lines[:-1]
 
 
 def _patch(path: str, before: list[str], after: list[str]) -> Iterator[str]:

@@ -1,16 +1,21 @@
-"""The page that shows skills side by side."""
+"""The pages that compare: skills side by side, and two versions of one skill."""
 
 from __future__ import annotations
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponsePermanentRedirect
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
+from marketplace.addresses import skill_href
 from marketplace.errors import InvalidListing
 from marketplace.pages.compare import compare_context
+from marketplace.pages.version_compare import version_compare_context
 from vskill.visitors.reads import page_reads
 from vskill.web.query_strings import unknown_parameter
 from vskill.worker_context import require_worker_env
+
+# One character more than a number of a version has, so that a longer text is none.
+_LONGEST = 65
 
 
 @require_safe
@@ -23,3 +28,16 @@ async def compare(request: HttpRequest) -> HttpResponse:
     except InvalidListing as error:
         return render(request, "400.html", {"message": str(error)}, status=400)
     return render(request, "marketplace/compare.html", context, status=200 if context["columns"] else 404)
+
+
+@require_safe
+async def version_changes(request: HttpRequest, slug: str) -> HttpResponse:
+    """Show what differs between two versions of a skill: what they can touch, their verdicts and their lines."""
+    if fault := unknown_parameter(request.GET, ("from", "to")):
+        return render(request, "400.html", {"message": fault}, status=400)
+    before, after = (request.GET.get(name, "").strip()[:_LONGEST] for name in ("from", "to"))
+    context = await page_reads.run(version_compare_context, require_worker_env(), slug, before, after)
+    if isinstance(context, str):
+        query = f"?{request.GET.urlencode()}" if request.GET else ""
+        return HttpResponsePermanentRedirect(skill_href(context, "compare") + query)
+    return render(request, "marketplace/version_changes.html", context)

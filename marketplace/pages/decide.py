@@ -13,7 +13,8 @@ from marketplace.addresses import skill_href
 from marketplace.catalog import fetchable_versions, listed_skills
 from marketplace.likeness.neighbours import Neighbour, neighbours
 from marketplace.models import SkillEntry, SkillVersion
-from marketplace.pages.skill import Found, asked_for, capabilities_of_version
+from marketplace.pages.skill import Found, asked_for
+from marketplace.pages.version_changes import changes_between, changes_href
 from marketplace.pages.wording import capability_words
 from marketplace.pictures.reach import draw_reach, reach_of
 from marketplace.pictures.weeks import weekly_downloads
@@ -50,19 +51,11 @@ def changes(env: WorkerEnv, found: Found) -> dict[str, Any] | None:
     before = earlier.order_by("-ordinal").first()
     if before is None:
         return None
-    was, now = capabilities_of_version(before), capabilities_of_version(found.version)
-    old = {file["path"]: file["sha256"] for file in before.manifest}
-    new = {file["path"]: file["sha256"] for file in found.version.manifest}
     return {
         "since": before.version,
         "since_href": f"{skill_href(found.skill.slug)}?{urlencode({'version': before.version})}",
-        "known": was is not None and now is not None,
-        "gained": [name for name in now or () if name not in (was or ())],
-        "lost": [name for name in was or () if name not in (now or ())],
-        "kept": [name for name in now or () if name in (was or ())],
-        "added": len(new.keys() - old.keys()),
-        "removed": len(old.keys() - new.keys()),
-        "changed": sum(1 for path in new.keys() & old.keys() if new[path] != old[path]),
+        "lines_href": changes_href(found.skill.slug, before.version, found.version.version),
+        **changes_between(before, found.version),
     }
 
 
@@ -80,14 +73,15 @@ def reach(found: Found) -> dict[str, Any]:
             "name": one.name,
             "state": one.state,
             "known": one.seen is not None,
-            "seen": _words(one.seen or ()),
+            "seen": deeds_in_words(one.seen or ()),
         }
         for one in targets
     ]
     return {"svg": draw_reach(targets), "rows": rows}
 
 
-def _words(names: Sequence[str]) -> list[str]:
+def deeds_in_words(names: Sequence[str]) -> list[str]:
+    """Return capabilities and deeds in the words of pages, each once."""
     return list(dict.fromkeys(capability_words(name).label for name in names))
 
 

@@ -177,8 +177,11 @@ def versions(env: WorkerEnv, found: Found) -> list[dict[str, Any]]:
     """Return the newest versions with their state, at most ``MOST_VERSIONS``; quarantined ones have no link."""
     rows = SkillVersion.objects.using(env.database).filter(namespace=env.name, skill=found.skill)
     rows = light_versions(rows).defer("metadata").order_by("-ordinal")
+    read = list(rows[: MOST_VERSIONS + 1])
+    earliest = next((row.pk for row in reversed(read) if row.quarantined_at is None), None)
+    changes = skill_href(found.skill.slug, "compare")
     shown = []
-    for row in rows[:MOST_VERSIONS]:
+    for row in read[:MOST_VERSIONS]:
         latest = row.version == found.skill.latest_version
         query = "" if latest else f"?{urlencode({'version': row.version})}"
         quarantined = row.quarantined_at is not None
@@ -186,6 +189,10 @@ def versions(env: WorkerEnv, found: Found) -> list[dict[str, Any]]:
             {
                 "version": row.version,
                 "href": "" if quarantined else skill_href(found.skill.slug) + query,
+                # Beside the version before it.
+                "changes_href": ""
+                if quarantined or row.pk == earliest
+                else f"{changes}?{urlencode({'to': row.version})}",
                 "current": row.pk == found.version.pk,
                 "latest": latest,
                 "yanked": row.yanked_at is not None,

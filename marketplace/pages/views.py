@@ -13,10 +13,10 @@ from django.utils.cache import get_conditional_response
 from django.views.decorators.http import require_safe
 
 from marketplace.addresses import file_href, public_base, publisher_href, skill_href
-from marketplace.catalog import find_skill_sync
 from marketplace.errors import InvalidListing
 from marketplace.pages import scan_report
 from marketplace.pages import skill as skill_page
+from marketplace.pages.absence import absent
 from marketplace.pages.api_guide import GROUPS, examples
 from marketplace.pages.contract import contract_of_version
 from marketplace.pages.decide import deciding
@@ -29,15 +29,12 @@ from marketplace.pages.lists import home_context, list_context, publisher_contex
 from marketplace.pages.source_health import repo_health
 from marketplace.pages.tree import tree
 from marketplace.pages.wording import CAPABILITIES, DEEDS, VERDICTS
-from marketplace.skills.near_names import near_publishers, near_slugs
-from vskill.environments import WorkerEnv
+from marketplace.skills.near_names import near_publishers
 from vskill.visitors.reads import list_reads, page_reads
 from vskill.web.absent import Near, NotThere
 from vskill.worker_context import require_worker_env
 
-NOT_PUBLISHED = "There is no published skill of this name. It may have been withdrawn, or never passed its checks."
 NO_PUBLISHER = "Nobody of this name has published a skill here."
-NO_VERSION = "This skill has no such version, or that version was withdrawn for safety."
 
 
 @require_safe
@@ -149,7 +146,7 @@ async def image(request: HttpRequest, slug: str, path: str) -> HttpResponseBase:
     def read() -> HttpResponseBase:
         found = skill_page.find(env, slug, version)
         if found is None:
-            raise _absent(env, slug, version)
+            raise absent(env, slug, version)
         return image_response(env, found, path, pinned=bool(version), asynchronous=asynchronous)
 
     response = await page_reads.run(read)
@@ -178,15 +175,6 @@ async def favicon(request: HttpRequest) -> HttpResponse:
     return HttpResponsePermanentRedirect(static("vskill/favicon.svg"))
 
 
-def _absent(env: WorkerEnv, slug: str, version: str) -> NotThere:
-    """Return the error for a skill or a version that is not shown, with the reason or with what is near to it."""
-    if reason := skill_page.why_absent(env, slug, version):
-        return NotThere(reason)
-    if version and find_skill_sync(env, slug) is not None:
-        return NotThere(NO_VERSION, [Near("the latest version", skill_href(slug))])
-    return NotThere(NOT_PUBLISHED, [Near(name, skill_href(name)) for name in near_slugs(env, slug)])
-
-
 def _version_of(request: HttpRequest) -> str:
     # One character more than a number has, so that a longer text is no version and not the one it begins with.
     return request.GET.get("version", "")[:65]
@@ -202,7 +190,7 @@ async def _page_of_skill(
     def read() -> str | dict[str, Any]:
         found = skill_page.find(env, slug, version)
         if found is None:
-            raise _absent(env, slug, version)
+            raise absent(env, slug, version)
         return found.skill.slug if found.skill.slug != slug else page(found)
 
     answer = await page_reads.run(read)

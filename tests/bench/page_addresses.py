@@ -105,6 +105,7 @@ def _single(sample: Sample) -> Iterator[str]:
         "/robots.txt",
         "/llms.txt",
         f"{skill}/files",
+        f"{skill}/compare",
         f"{skill}/badge.svg",
         f"{skill}/card",
         f"{skill}/report",

@@ -63,7 +63,8 @@ def main() -> None:
             repo_url=f"https://github.com/owner-{number % 4}/skills",
         )
     publish(env, LONG_NAME, description="word " * 150, repo_url="https://github.com/an-owner-with-a-long-name/skills")
-    publish(env, "release-notes", text="First words.", version="1.0.0")
+    first = {"scripts/collect.py": SCRIPT.replace("main", "start").encode(), "scripts/gone.sh": b"true\n"}
+    publish(env, "release-notes", text="First words.", version="1.0.0", files=first)
     publish(
         env,
         "release-notes",

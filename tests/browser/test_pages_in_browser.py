@@ -31,6 +31,7 @@ PAGES = {
     "text file": "/skills/release-notes/files/references/style.md",
     "image file": "/skills/release-notes/files/images/areas.png",
     "compare": f"/compare?skill=release-notes&skill={LONG_NAME}&skill=release-note",
+    "versions": "/skills/release-notes/compare",
     "publisher": "/publishers/an-owner-with-a-long-name",
     "report": "/skills/release-notes/report",
     "verdicts": "/about/verification",

@@ -36,6 +36,7 @@ PAIRS: Final = [
     ("ink", "hold-soft", TEXT),
     ("ink-faint", "hold-soft", TEXT),
     ("bad", "surface", TEXT),
+    *((ink, ground, TEXT) for ink in ("ink", "ink-soft") for ground in ("good-soft", "bad-soft")),
     *((tone, f"{tone}-soft", TEXT) for tone in ("good", "note", "hold", "bad", "idle")),
     *((edge, ground, EDGE) for edge in ("line-firm", "focus") for ground in ("paper", "surface", "sunken")),
 ]

@@ -75,7 +75,12 @@ def test_a_file_beyond_a_limit_says_so(text: str) -> None:
 
 def test_a_binary_file_has_no_patch() -> None:
     [change], _read = compared({"a": "\0"}, {"a": "text"})
-    assert change == FileChange("a", "modified")
+    assert change == FileChange("a", "modified", binary=True)
+
+
+def test_a_line_ends_at_a_line_feed_alone_so_that_no_change_of_another_end_is_hidden() -> None:
+    [change], _read = compared({"run.sh": "echo a\u2028rm b\r\n"}, {"run.sh": "echo a\nrm b\n"})
+    assert change.patch == "@@ -1 +1,2 @@\n-echo a\u2028rm b\r\n+echo a\n+rm b"
 
 
 def test_the_same_comparison_is_computed_once() -> None:
