@@ -13,7 +13,7 @@ class SubmissionsConfig(AppConfig):
 
     def ready(self) -> None:
         """Register the system checks, and the admins that lie in rooms of their own: queue, review and waivers."""
-        from submissions import checks  # noqa: F401, PLC0415 - importing registers them; apps must be ready first
+        from submissions import checks, source_checks  # noqa: F401, PLC0415 - registers them; apps must be ready first
         from submissions.queue import admin  # noqa: F401, PLC0415 - as above
         from submissions.review import admin as review_admin  # noqa: F401, PLC0415 - as above
         from submissions.waivers import admin as waivers_admin  # noqa: F401, PLC0415 - as above

@@ -20,6 +20,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.signals import setting_changed
 
 from vskill.errors import VskillError
+from vskill.source_credentials import SourceCredential, check_secrets, read_credentials
 from vskill.variable_kinds import HOSTS, Fault
 
 # It has to fit the namespace column of an entry.
@@ -49,6 +50,7 @@ class Policy:
     ``source_private_hosts``: host names that may resolve to private addresses (an internal git server).
     ``source_rewrites``: pairs of URL prefixes, the first replaced by the second for fetching only (a mirror).
     ``source_ca_file``: PEM file of the authority that signed the certificates of internal hosts.
+    ``source_credentials``: which secret is sent to which host, or owner on a host, that asks for sign-in.
     ``trusted_owners``: ``host/owner`` whose skills are not held for findings below critical (VENDOR_APPROVED).
     ``scan_trusted_owners``: whether engines read the skills of trusted owners; without it they are published as "not
     scanned", with only their format checked.
@@ -63,6 +65,7 @@ class Policy:
     source_private_hosts: tuple[str, ...] = ()
     source_rewrites: tuple[tuple[str, str], ...] = ()
     source_ca_file: str = ""
+    source_credentials: tuple[SourceCredential, ...] = ()
     trusted_owners: tuple[str, ...] = ()
     scan_trusted_owners: bool = True
     queue_weights: tuple[tuple[str, float], ...] = ()
@@ -148,6 +151,8 @@ def _is_scanner(name: Any, url: Any) -> bool:
 def _policy_value(name: str, option: str, value: Any) -> Any:
     if option == "queue_weights":
         return _weights(name, value)
+    if option == "source_credentials":
+        return read_credentials(name, value)
     if option == "external_scanners":
         return _scanners(name, value)
     default = getattr(Policy, option)
@@ -211,13 +216,15 @@ def build_environment(name: str, options: Mapping[str, Any], variables: Mapping[
                 f"VSKILL_ENVIRONMENTS: secret {secret!r} of {name!r} needs the variable {variable}."
             )
         secrets[secret] = variables[variable]
+    allowed = _policy(name, policy)
+    check_secrets(name, allowed.source_credentials, secrets)
     return WorkerEnv(
         name=name,
         hosts=_hosts(name, _listed(name, "hosts", options.get("hosts", ()))),
         public_url=str(options.get("public_url", "")).rstrip("/"),
         database=options.get("database", "default"),
         queue=options.get("queue", "default"),
-        policy=_policy(name, policy),
+        policy=allowed,
         secrets=MappingProxyType(secrets),
     )
 

@@ -25,6 +25,11 @@ from typing import ClassVar, Final
 from vskill.errors import VskillError
 
 EXAMPLE: Final = "Use an address such as https://github.com/owner/repository."
+NAMES_A_USER: Final = (
+    "That address contains a user, password or token before the @. It was neither used nor stored: take it out, and "
+    "revoke it if it is a real secret. For a repository that asks for sign-in an operator can add a credential. "
+    f"{EXAMPLE}"
+)
 
 
 class SourceError(VskillError):

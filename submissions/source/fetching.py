@@ -18,6 +18,7 @@ from django.conf import settings
 from submissions.source.errors import FetchTimedOut
 from submissions.source.git import Snapshot, fetch_snapshot
 from submissions.source.git_process import FetchLimits
+from submissions.source.logins import Login
 from submissions.source.urls import RepositoryURL, SourcePolicy, normalise_repository_url
 from submissions.source.wanted import Wanted
 from vskill.environments import WorkerEnv, all_environments
@@ -38,6 +39,7 @@ def source_policy(env: WorkerEnv) -> SourcePolicy:
         private_hosts=frozenset(policy.source_private_hosts),
         rewrites=policy.source_rewrites,
         ca_file=Path(policy.source_ca_file) if policy.source_ca_file else None,
+        logins=tuple(Login(one.place, one.user, env.secret(one.secret)) for one in policy.source_credentials),
     )
 
 

@@ -21,10 +21,11 @@ from submissions.source.errors import (
 from submissions.source.git_errors import fetch_error, fetch_timed_out
 from submissions.source.git_process import FetchLimits, GitSandbox, fetch_configuration, open_sandbox
 from submissions.source.local import own_git_directory
+from submissions.source.origin import Origin
 from submissions.source.pinning import pin
 from submissions.source.places import Place
 from submissions.source.reachable import ref_of
-from submissions.source.refs import Origin, choose_place
+from submissions.source.refs import choose_place
 from submissions.source.tree_entries import TreeEntry
 from submissions.source.urls import RepositoryURL, SourcePolicy, resolve_below
 from submissions.source.wanted import (
@@ -165,7 +166,7 @@ async def _fetch(
     for url in await asyncio.to_thread(lambda: list(_addresses_to_try(repository, policy))):
         configuration = await _configuration(url, policy, limits)
         sandbox = await open_sandbox(directory, configuration=configuration)
-        origin = Origin(url, urlsplit(url).scheme, configuration, repository.host)
+        origin = Origin(url, urlsplit(url).scheme, configuration, repository.host, policy.login_for(url))
         try:
             place = (
                 Place() if commit_sha is not None else await choose_place(sandbox, origin, repository.places, limits)
@@ -203,7 +204,7 @@ async def _fetch_commit(
         origin.url,
         f"+{commit}:{_HEAD}",
         limits=limits.for_child(),
-        transport=origin.transport,
+        origin=origin,
     )
     sandbox.forbid_lazy_fetches()
     if result.ok:
@@ -212,7 +213,7 @@ async def _fetch_commit(
         raise NarrowFetchRefused
     if (fault := fault_of_child(result.stderr)) is not None:
         raise MachineFault(f"git could not work on this server: {visible(fault, 200)}")
-    raise fetch_error(result, origin.host, limits, pinned=pinned)
+    raise fetch_error(result, origin, limits, pinned=pinned)
 
 
 def _addresses_to_try(repository: RepositoryURL, policy: SourcePolicy) -> Iterator[str]:

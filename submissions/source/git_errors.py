@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import signal
 
@@ -18,11 +19,25 @@ from submissions.source.errors import (
     SourceError,
 )
 from submissions.source.git_process import FetchLimits
+from submissions.source.origin import Origin
 from vskill.hidden_characters import visible
+
+logger = logging.getLogger(__name__)
 
 _MIB = 1024 * 1024
 
-_MISSING = "There is no such repository, or it is private: only public ones can be fetched. Check the address."
+_MISSING = (
+    "There is no such repository at {host}, or it asks for sign-in. Check the address; if it is right, an operator can "
+    "add a credential for {host}."
+)
+_NOT_SHOWN = (
+    "There is no such repository at {host}, or it is not shown to this registry. Check the address; if it is right, "
+    "tell an operator."
+)
+_LOGIN_REFUSED = (
+    "{host} does not let this registry in: what its operator configured as the credential was refused. "
+    "Check the address; if it is right, tell an operator."
+)
 _MOVED = "The host answers with a redirect: the repository was renamed or moved. Submit its new address."
 _EMPTY = "The repository has no such branch, tag or commit, or nothing was committed to it yet."
 _GONE = "The host can no longer give the pinned commit. Submit the repository again."
@@ -35,6 +50,9 @@ _TLS = "The certificate of the host could not be verified, so nothing was fetche
 
 _BUSY = "The host is in trouble or takes no more requests at the moment. Try again later."
 
+_NO_ENTRY = r"authentication failed|returned error: (401|403)"
+_ASKS = r"could not read (username|password)|terminal prompts disabled"
+
 _KNOWN: tuple[tuple[str, type[SourceError], str], ...] = (
     # First, because the words that the host says with it may be any.
     (r"returned error: (5\d\d|408|429)", FetchFailed, _BUSY),
@@ -44,12 +62,10 @@ _KNOWN: tuple[tuple[str, type[SourceError], str], ...] = (
     (r"not our ref|unadvertised object|no such remote ref [0-9a-f]{40}", CommitNotAvailable, _GONE),
     (r"couldn't find remote ref|no such remote ref|no matching remote head", RepositoryEmpty, _EMPTY),
     (r"returned error: 30\d|redirect", RepositoryMoved, _MOVED),
-    (r"authentication failed|returned error: (401|403)", RepositoryRefused, _MISSING),
+    (_NO_ENTRY, RepositoryRefused, _MISSING),
+    (_ASKS, RepositoryNotFound, _MISSING),
     (
-        (
-            r"could not read (username|password)|returned error: (404|410)|not found"
-            r"|does not appear to be a git repository|terminal prompts disabled"
-        ),
+        r"returned error: (404|410)|not found|does not appear to be a git repository",
         RepositoryNotFound,
         _MISSING,
     ),
@@ -57,20 +73,34 @@ _KNOWN: tuple[tuple[str, type[SourceError], str], ...] = (
 )
 
 
-def fetch_error(result: ChildResult, host: str, limits: FetchLimits, *, pinned: bool) -> SourceError:
-    """Return the error for a failed ``git fetch``.
+def fetch_error(result: ChildResult, origin: Origin, limits: FetchLimits, *, pinned: bool) -> SourceError:
+    """Return the error for a failed ``git fetch`` from ``origin``.
 
-    ``result`` holds its standard error and how it ended. ``host`` is '' for a repository on this machine. ``limits``
-    are those of the fetch. ``pinned`` says that a commit was requested by its id.
+    ``result`` holds its standard error and how it ended. ``limits`` are those of the fetch. ``pinned`` says that a
+    commit was requested by its id.
     """
     if result.outcome is ChildOutcome.TIMED_OUT:
-        return fetch_timed_out(host, limits)
+        return fetch_timed_out(origin.host, limits)
     error, sentence = _explain(result)
+    if origin.login is not None and issubclass(error, RepositoryNotFound):
+        error, sentence = _despite_login(result, origin.login.place, origin.host)
     if error is RepositoryTooLarge:
         return RepositoryTooLarge(_LARGE.format(megabytes=limits.pack_bytes // _MIB))
     if error is RepositoryEmpty and pinned:
         return CommitNotAvailable(_GONE)
-    return error(sentence)
+    return error(sentence.replace("{host}", origin.host or "this place"))
+
+
+def _despite_login(result: ChildResult, place: str, host: str) -> tuple[type[SourceError], str]:
+    """Return the error where our own credential did not open the repository; the operator hears of it in the log."""
+    text = result.stderr.decode("utf-8", "replace").lower()
+    if not re.search(f"{_NO_ENTRY}|{_ASKS}", text):
+        return RepositoryNotFound, _NOT_SHOWN
+    logger.warning(
+        "%s refused the credential for %s: it may have expired, or may not read this repository.", host, place
+    )
+    # Not as missing: what was published from there is still there.
+    return RepositoryRefused, _LOGIN_REFUSED
 
 
 def fetch_timed_out(host: str, limits: FetchLimits) -> FetchTimedOut:

@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from submissions.sandbox.child_processes import ChildLimits, ChildResult, run_child
 from submissions.source.errors import GitUnavailable
+from submissions.source.origin import Origin
 
 # The first with http.curloptResolve, which pins the checked address.
 _OLDEST_GIT = (2, 37)
@@ -82,14 +83,19 @@ class GitSandbox:
         objects = {"GIT_OBJECT_DIRECTORY": str(self.git_dir / "objects")}
         return await self._run(self.directory / _READING, *arguments, limits=limits, stdin=stdin, variables=objects)
 
-    async def run(self, *arguments: str, limits: ChildLimits, transport: str = "", stdin: bytes = b"") -> ChildResult:
+    async def run(
+        self, *arguments: str, limits: ChildLimits, origin: Origin | None = None, stdin: bytes = b""
+    ) -> ChildResult:
         """Run one git command and return its result, whatever its exit status.
 
-        ``limits`` bound the process. ``transport`` is the only protocol it may use, '' for none. ``stdin`` is its
-        input.
+        ``limits`` bound the process. ``origin`` is the only place that it may talk to, and only by its protocol; what
+        the host says to our login has no secret any more. ``stdin`` is its input.
         """
-        allowed = {"GIT_ALLOW_PROTOCOL": transport or "none"}
-        return await self._run(self.git_dir, *arguments, limits=limits, stdin=stdin, variables=allowed)
+        variables = origin.variables() if origin is not None else {}
+        result = await self._run(self.git_dir, *arguments, limits=limits, stdin=stdin, variables=variables)
+        if origin is None or origin.login is None:
+            return result
+        return replace(result, stderr=origin.login.scrub(result.stderr))
 
     async def _run(
         self, git_dir: Path, *arguments: str, limits: ChildLimits, stdin: bytes, variables: Mapping[str, str]

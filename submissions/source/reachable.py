@@ -12,7 +12,7 @@ from submissions.sandbox.child_processes import ChildOutcome
 from submissions.source.errors import CommitNotOnBranch, RepositoryTooLarge
 from submissions.source.git_errors import fetch_error
 from submissions.source.git_process import FetchLimits, GitSandbox, open_sandbox
-from submissions.source.refs import Origin
+from submissions.source.origin import Origin
 
 # Commits behind each tip. With a filter that the host knows, a commit is some 250 bytes.
 DEPTH: Final = 5000
@@ -61,12 +61,12 @@ async def _tips(sandbox: GitSandbox, origin: Origin, limits: FetchLimits) -> tup
         "refs/heads/*",
         "refs/tags/*",
         limits=limits.for_child(_REF_BYTES),
-        transport=origin.transport,
+        origin=origin,
     )
     if result.outcome is ChildOutcome.FLOODED:
         raise CommitNotOnBranch(f"The repository has too many branches and tags to look for a commit. {_ADVICE}")
     if not result.ok:
-        raise fetch_error(result, origin.host, limits, pinned=False)
+        raise fetch_error(result, origin, limits, pinned=False)
     tips: dict[str, str] = {}
     default = ""
     for line in result.stdout.decode("utf-8", "replace").split("\n"):
@@ -102,10 +102,10 @@ async def _on(
         origin.url,
         *(f"+{ref}:{_TIPS}{ref.removeprefix('refs/')}" for ref in refs),
         limits=limits.for_child(),
-        transport=origin.transport,
+        origin=origin,
     )
     if not result.ok:
-        error = fetch_error(result, origin.host, limits, pinned=False)
+        error = fetch_error(result, origin, limits, pinned=False)
         if isinstance(error, RepositoryTooLarge):
             raise CommitNotOnBranch(
                 f"Whether the commit {sha[:12]} is on a branch or tag cannot be told: the history is too large. "

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from submissions.source.errors import RepositoryEmpty
 from submissions.source.git_errors import fetch_error
 from submissions.source.git_process import FetchLimits, GitSandbox
+from submissions.source.origin import Origin
 from submissions.source.places import Place
 from vskill.hidden_characters import visible
 from vskill.processes.machine_faults import MachineFault, fault_of_child
@@ -17,16 +18,6 @@ from vskill.processes.machine_faults import MachineFault, fault_of_child
 _HEADS: Final = "refs/heads/"
 _TAGS: Final = "refs/tags/"
 _PART_OF_ID: Final = re.compile(r"[0-9a-f]{7,63}", re.IGNORECASE)
-
-
-@dataclass(frozen=True)
-class Origin:
-    """Where a commit is fetched from: the address, its transport, the configuration for it, and the host ('': here)."""
-
-    url: str
-    transport: str
-    configuration: Sequence[tuple[str, str]]
-    host: str
 
 
 async def choose_place(sandbox: GitSandbox, origin: Origin, places: Sequence[Place], limits: FetchLimits) -> Place:
@@ -52,12 +43,12 @@ async def choose_place(sandbox: GitSandbox, origin: Origin, places: Sequence[Pla
         "HEAD",
         *(name for _, name in names),
         limits=limits.for_child(),
-        transport=origin.transport,
+        origin=origin,
     )
     if not result.ok:
         if (fault := fault_of_child(result.stderr)) is not None:
             raise MachineFault(f"git could not work on this server: {visible(fault, 200)}")
-        raise fetch_error(result, origin.host, limits, pinned=False)
+        raise fetch_error(result, origin, limits, pinned=False)
     lines = [line.partition("\t") for line in result.stdout.decode("utf-8", "replace").split("\n")]
     there = {name for _, _, name in lines}
     default = {left.removeprefix("ref: ") for left, _, name in lines if left.startswith("ref: ") and name == "HEAD"}

@@ -29,7 +29,7 @@ from submissions.source.fetching import fetch_slot, source_policy
 from submissions.source.folder_locks import IN_USE, NotShareable, held_alone, held_for_removal, held_together
 from submissions.source.git import Snapshot, complete, fetch_snapshot
 from submissions.source.git_process import FetchLimits, reopen_sandbox
-from submissions.source.refs import Origin
+from submissions.source.origin import Origin
 from submissions.source.urls import RepositoryURL
 from submissions.source.wanted import NarrowFetchRefused, Wanted
 from vskill.environments import WorkerEnv
@@ -79,12 +79,12 @@ async def shared_snapshot(env: WorkerEnv, asked: Asked) -> AsyncIterator[Snapsho
 
 
 async def _ready(env: WorkerEnv, asked: Asked, folder: Path, leaving: AsyncExitStack) -> Snapshot:
-    known = await _opened(folder)
+    known = await _opened(env, folder)
     if known is not None and (there := await complete(known, asked.wanted, may_fetch=False)) is not None:
         return there
     async with held_alone(folder / _FETCHING):
         # Again: whoever held the lock before may have fetched it.
-        known = await _opened(folder)
+        known = await _opened(env, folder)
         if known is None:
             known = await _first_fetch(env, asked, folder)
         if (there := await complete(known, asked.wanted, may_fetch=False)) is not None:
@@ -177,7 +177,7 @@ def _describe(folder: Path, snapshot: Snapshot) -> None:
     written.replace(folder / _DESCRIPTION)
 
 
-async def _opened(folder: Path) -> Snapshot | None:
+async def _opened(env: WorkerEnv, folder: Path) -> Snapshot | None:
     """Return the snapshot that is described in ``folder``, without entries, or ``None`` where there is none yet."""
     try:
         described: dict[str, Any] = json.loads(await asyncio.to_thread((folder / _DESCRIPTION).read_text, "utf-8"))
@@ -185,7 +185,9 @@ async def _opened(folder: Path) -> Snapshot | None:
         return None
     sandbox = await reopen_sandbox(folder / described["directory"])
     url, transport, configuration, host = described["origin"]
-    origin = Origin(url, transport, [(name, value) for name, value in configuration], host)
+    origin = Origin(
+        url, transport, [(name, value) for name, value in configuration], host, source_policy(env).login_for(url)
+    )
     return Snapshot(described["commit"], sandbox.git_dir, (), sandbox, _limits(), origin, described["ref"])
 
 

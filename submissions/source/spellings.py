@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from marketplace.skills.publishers import full_address
-from submissions.source.errors import EXAMPLE, InvalidRepositoryURL
+from submissions.source.errors import EXAMPLE, NAMES_A_USER, InvalidRepositoryURL
 from submissions.source.places import folder
 
 _HOSTS: Final = {"github:": "github.com", "gitlab:": "gitlab.com", "bitbucket:": "bitbucket.org"}
@@ -21,6 +21,8 @@ _ON_GITHUB: Final = re.compile(
     r"(?P<repository>[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100})(?P<path>(?:/[^/@:?]+)*)/?(?:@(?P<skill>[^/@:?]+))?"
 )
 _SCHEME: Final = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://?")
+# A user, password or token before the host, in an address whose scheme is missing or broken.
+_USER: Final = re.compile(r"(?:[a-z]+:)?/*[^/]+@", re.IGNORECASE)
 _PAGES: Final = frozenset({"tree", "blob", "raw", "blame", "commit", "commits", "releases"})
 
 
@@ -51,7 +53,8 @@ def write_out(text: str) -> Written:
     text = _over_https(full_address(text))
     match = _SCHEME.match(text)
     if match is None:
-        raise InvalidRepositoryURL(f"That is not a repository address. {EXAMPLE}")
+        named = _USER.match(text) is not None
+        raise InvalidRepositoryURL(NAMES_A_USER if named else f"That is not a repository address. {EXAMPLE}")
     scheme = match["scheme"].lower()
     if scheme == "http":
         raise InvalidRepositoryURL("Repositories are fetched over https only; replace http:// by https://.")
@@ -70,7 +73,7 @@ def _over_https(text: str) -> str:
     fields = match.groupdict()
     if fields["user"] not in (None, "git"):
         raise InvalidRepositoryURL(
-            "That address names a user, and repositories are fetched without one, over https. "
+            "That address names a user, which was neither used nor stored: repositories are fetched without one. "
             f"Try {address.removesuffix('.git')}."
         )
     if fields.get("port") not in (None, "", "22"):

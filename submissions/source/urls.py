@@ -10,8 +10,9 @@ from pathlib import Path
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 from marketplace.skills.publishers import CASE_BLIND_HOSTS
-from submissions.source.errors import EXAMPLE, InvalidRepositoryURL
+from submissions.source.errors import EXAMPLE, NAMES_A_USER, InvalidRepositoryURL
 from submissions.source.hosts import normalise_host, refuse_private_name
+from submissions.source.logins import Login, login_for
 from submissions.source.places import Place, is_possible_ref
 from submissions.source.spellings import Written, write_out
 from submissions.source.web_pages import split_page
@@ -30,17 +31,23 @@ class SourcePolicy:
     ``file_roots`` are folders below which file:// is allowed. ``private_hosts`` are host names (or ``host:port``) that
     may resolve to private or loopback addresses. ``rewrites`` are pairs of URL prefixes; the first that matches the
     canonical URL is replaced for the fetch alone (a mirror, or tests), and its target needs no entry in the other two.
-    ``ca_file`` is a PEM file for hosts whose certificate is signed by a private authority.
+    ``ca_file`` is a PEM file for hosts whose certificate is signed by a private authority. ``logins`` are for hosts
+    that ask for sign-in.
     """
 
     file_roots: tuple[Path, ...] = ()
     private_hosts: frozenset[str] = frozenset()
     rewrites: tuple[tuple[str, str], ...] = ()
     ca_file: Path | None = None
+    logins: tuple[Login, ...] = ()
 
     def allows_private(self, host: str, port: int | None) -> bool:
         """Tell whether a host may be private; ``port`` None means 443."""
         return host in self.private_hosts or f"{host}:{port or 443}" in self.private_hosts
+
+    def login_for(self, url: str) -> Login | None:
+        """Return what ``url`` is read with, or ``None`` where that is nothing; ``url`` is what is contacted."""
+        return login_for(self.logins, url)
 
 
 @dataclass(frozen=True)
@@ -120,10 +127,7 @@ def _remote_repository(text: str, policy: SourcePolicy) -> tuple[RepositoryURL, 
     except ValueError:
         raise InvalidRepositoryURL(f"That is not a valid address. {EXAMPLE}") from None
     if "@" in parts.netloc:
-        raise InvalidRepositoryURL(
-            "That address contains a user, password or token before the @. It was not stored. Only public repositories "
-            f"are fetched, without a login: take it out, and revoke it if it is a real secret. {EXAMPLE}"
-        )
+        raise InvalidRepositoryURL(NAMES_A_USER)
     host = normalise_host(re.sub(r":\d*$", "", parts.netloc))
     if host is None:
         raise InvalidRepositoryURL(f"That address has no valid host name. {EXAMPLE}")

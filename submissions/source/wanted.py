@@ -15,7 +15,7 @@ from submissions.sandbox.child_processes import ChildOutcome
 from submissions.source.errors import FetchFailed, RepositoryTooLarge
 from submissions.source.git_errors import fetch_error, first_useful_line
 from submissions.source.git_process import FetchLimits, GitSandbox
-from submissions.source.refs import Origin
+from submissions.source.origin import Origin
 from submissions.source.tree_entries import MODE_SUBMODULE, TreeEntry
 
 NARROW = "--filter=blob:none"
@@ -220,14 +220,14 @@ async def _fetch_objects(sandbox: GitSandbox, origin: Origin, oids: Sequence[str
         origin.url,
         stdin=_as_lines(oids),
         limits=replace(limits, pack_bytes=max(1, limits.pack_bytes - used)).for_child(),
-        transport=origin.transport,
+        origin=origin,
     )
     sandbox.forbid_lazy_fetches()
     if result.ok:
         return
     if refuses_narrow_fetch(result.stderr):
         raise NarrowFetchRefused
-    raise fetch_error(result, origin.host, limits, pinned=False)
+    raise fetch_error(result, origin, limits, pinned=False)
 
 
 def _pack_bytes(sandbox: GitSandbox) -> int:

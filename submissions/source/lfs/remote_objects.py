@@ -98,6 +98,7 @@ class _Transfer:
         self._loop = asyncio.get_running_loop()
         self._ends_at = self._loop.time() + limits.seconds
         self._pinned: dict[tuple[str | None, int | None], Pinned | Missing] = {}
+        self._login = policy.login_for(batch_address(url))
         parts = urlsplit(url)
         # A public repository must not send this server to hosts that only people inside can reach.
         self._may_be_private = may_lead_to_private(parts.hostname or "", parts.port, policy)
@@ -111,13 +112,16 @@ class _Transfer:
             self.missing |= dict.fromkeys(by_oid, to)
             return []
         job = {
-            "to": _contact(url, to),
+            "to": _contact(url, to, {"Authorization": self._login.header} if self._login is not None else None),
             "answer_bytes": self._limits.answer_bytes,
             "objects": [{"oid": oid, "size": pointer.size} for oid, pointer in by_oid.items()],
         }
         lines = await self._run("ask", job, pointers)
         places = [one for one in lines if one["end"] == "place"]
-        return [_Place(by_oid[one["oid"]], one["url"], _harmless(one["headers"])) for one in places]
+        return [
+            _Place(by_oid[one["oid"]], one["url"], self._not_ours(one["url"], _harmless(one["headers"])))
+            for one in places
+        ]
 
     async def fetch(self, places: Iterable[_Place]) -> list[_Place]:
         """Fetch what is at ``places``, and return where redirects say that the rest is."""
@@ -161,6 +165,18 @@ class _Transfer:
                 self._pinned[place] = Missing("its host was not found by name", error.transient)
         return self._pinned[place]
 
+    def _not_ours(self, url: str, headers: dict[str, str]) -> dict[str, str]:
+        """Return ``headers`` for ``url`` without those in which the host repeats our login, unless it is its own."""
+        login = self._login
+        if login is None:
+            return headers
+        try:
+            own = url.startswith("https://") and _origin(url) == _origin(self._url)
+        except ValueError:
+            own = False
+        kept = {name: value for name, value in headers.items() if not login.repeated_in(value)}
+        return headers if own else kept
+
     def _left(self) -> float:
         return max(0.01, self._ends_at - self._loop.time())
 
@@ -202,7 +218,7 @@ def _contact(url: str, to: Pinned, headers: Mapping[str, str] | None = None) -> 
 def _harmless(headers: Mapping[str, str]) -> dict[str, str]:
     """Return those of the headers that a host may have us send to where it says that an object is.
 
-    They are its own: this server has no credentials that could be among them.
+    They are its own: our login is sent to its API alone, by nobody's choice.
     """
     kept = {
         name: value for name, value in headers.items() if _HEADER.fullmatch(name) and _HEADER_VALUE.fullmatch(value)

@@ -23,7 +23,8 @@ def _ask(client: PinnedClient, job: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Ask the batch API where the objects of ``job`` are, and yield a place or the end of each."""
     asked: dict[str, int] = {one["oid"]: one["size"] for one in job["objects"]}
     question = {"operation": "download", "transfers": ["basic"], "objects": job["objects"]}
-    to = {**job["to"], "headers": {"Accept": _MEDIA_TYPE, "Content-Type": _MEDIA_TYPE}}
+    headers = {**job["to"]["headers"], "Accept": _MEDIA_TYPE, "Content-Type": _MEDIA_TYPE}
+    to = {**job["to"], "headers": headers}
     try:
         answer = bytearray()
         with closing(chunks_of(client.send("POST", to, json.dumps(question).encode("ascii")))) as chunks:

@@ -26,9 +26,16 @@ Answer = Callable[[BaseHTTPRequestHandler, bytes], None]
 
 @dataclass
 class HttpsHost:
-    """The port of the host, and every path that was requested from it; a host may know only the first protocol."""
+    """The port of the host, and every path that was requested from it; a host may know only the first protocol.
+
+    ``logins`` says for the beginning of a path what the header Authorization has to be; ``sent`` is what it was, for
+    every request. ``during`` is called while a client waits for its answer.
+    """
 
     port: int
+    logins: dict[str, str] = field(default_factory=dict)
+    sent: list[tuple[str, str]] = field(default_factory=list)
+    during: Callable[[], None] = lambda: None
     answers: dict[str, Answer] = field(default_factory=dict)
     speaks_version_2: bool = True
     requests: list[str] = field(default_factory=list)
@@ -61,7 +68,13 @@ class _Handler(BaseHTTPRequestHandler):
         """Print nothing."""
 
     def _answer(self) -> None:
-        self.server.host.requests.append(self.path)
+        host, sent = self.server.host, self.headers.get("Authorization", "")
+        host.requests.append(self.path)
+        host.sent.append((self.path, sent))
+        host.during()
+        if any(self.path.startswith(beginning) and sent != login for beginning, login in host.logins.items()):
+            self._ask_for_a_login()
+            return
         for beginning, answer in self.server.host.answers.items():
             if self.path.startswith(beginning):
                 answer(self, self.rfile.read(int(self.headers.get("Content-Length", 0))))
@@ -72,12 +85,16 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("Content-Length", "0")
             self.end_headers()
         elif self.path.startswith("/private/"):
-            self.send_response(401)
-            self.send_header("WWW-Authenticate", 'Basic realm="git"')
-            self.send_header("Content-Length", "0")
-            self.end_headers()
+            self._ask_for_a_login()
         else:
             self._run_git()
+
+    def _ask_for_a_login(self) -> None:
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.send_response(401)
+        self.send_header("WWW-Authenticate", 'Basic realm="git"')
+        self.send_header("Content-Length", "0")
+        self.end_headers()
 
     def _run_git(self) -> None:
         parts = urlsplit(self.path)

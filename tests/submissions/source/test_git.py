@@ -279,8 +279,8 @@ class TestOverHttps:
     @pytest.mark.parametrize(
         ("path", "error", "words"),
         [
-            ("/a/absent", RepositoryNotFound, "or it is private"),
-            ("/private/b", RepositoryNotFound, "or it is private"),
+            ("/a/absent", RepositoryNotFound, "or it asks for sign-in"),
+            ("/private/b", RepositoryNotFound, "or it asks for sign-in"),
             ("/moved/b", RepositoryMoved, "new address"),
         ],
     )

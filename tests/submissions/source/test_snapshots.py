@@ -272,7 +272,7 @@ async def test_who_reads_while_another_fetches_sees_what_is_missing_and_asks_no_
     """A fetch with a filter tells git, as long as it lasts, of a host to ask for missing objects."""
     await name_of(env, asked(env, source, "one"), tmp_path / "1")
     (folder,) = (snapshots._root() / env.name).iterdir()
-    snapshot = await snapshots._opened(folder)
+    snapshot = await snapshots._opened(env, folder)
     assert snapshot is not None
     git(snapshot.git_dir, "config", "extensions.partialClone", f"file://{source}")
     git(snapshot.git_dir, "config", f"remote.file://{source}.promisor", "true")

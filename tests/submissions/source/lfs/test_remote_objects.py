@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from submissions.source.lfs.remote_objects import LfsLimits, Missing, batch_address, fetch_objects
+from submissions.source.logins import Login
 from submissions.source.urls import SourcePolicy
 from tests.submissions.source.https_host import CERTIFICATE, Answer, port_of, silent_host
 from tests.submissions.source.lfs.lfs_host import LfsHost, always, lfs_host, pointer, send
@@ -328,3 +329,31 @@ async def test_nothing_is_written_beside_the_objects_by_the_name_of_one(
     host.host.answers[BATCH] = always(200, json.dumps({"objects": [{"oid": "../../x", "actions": {}}]}).encode())
     assert await bring(host, policy, tmp_path / "o") == {pointer(ONE).oid: Missing("its host does not have it")}
     assert there(tmp_path / "o") == {}
+
+
+async def test_our_login_goes_to_the_api_of_its_host_and_to_no_store_on_another(
+    host: LfsHost, policy: SourcePolicy, tmp_path: Path
+) -> None:
+    login = Login(f"127.0.0.1:{host.host.port}/a", "x-access-token", "s3cr3t/of+it")
+    host.host.logins["/a/"] = login.header
+    with lfs_host(tmp_path, batch="/none") as store:
+        store.add(ONE)
+        allowed = policy.private_hosts | {f"127.0.0.1:{store.host.port}"}
+        entering = replace(policy, private_hosts=allowed, logins=(login,))
+        # The host sends us elsewhere, and would have us tell that place what we told the host.
+        host.place = {
+            "href": f"{store.base}/objects/{pointer(ONE).oid}",
+            "header": {"Authorization": login.header, "X-Amz-Token": f"a {login.secret} b", "X-Amz-Date": "1"},
+        }
+        assert await bring(host, entering, tmp_path / "o") == {}
+        [seen] = store.seen
+        assert seen["X-Amz-Date"] == "1"
+        assert not {"Authorization", "X-Amz-Token"} & seen.keys()
+    # Its own store may have it, where the host says so and not otherwise.
+    host.place = {"header": {"Authorization": login.header}}
+    assert await bring(host, entering, tmp_path / "p") == {}
+    host.place = {}
+    assert await bring(host, entering, tmp_path / "q") == {}
+    assert [seen.get("Authorization") for seen in host.seen] == [login.header, None]
+    [missing] = (await bring(host, policy, tmp_path / "r")).values()
+    assert missing == Missing("its host answers with status 401")

@@ -1,0 +1,96 @@
+"""System checks of what private repositories are read with: secrets, files of authorities, hosts."""
+
+from __future__ import annotations
+
+import re
+import ssl
+import stat
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from django.core.checks import CheckMessage, Tags, register
+from django.core.checks import Warning as CheckWarning
+from django.core.exceptions import ImproperlyConfigured
+
+from submissions.source.fetching import source_policy
+from submissions.source.hosts import normalise_host, refuse_private_name
+from vskill.configuration import BASE_DIR
+from vskill.environments import WorkerEnv, all_environments
+
+# What stands in examples, and what nobody's token is.
+_PLACEHOLDER: Final = re.compile(
+    r"<.*>|\[.*\]|\$.*|\.{3,}|\*+|x+|(your|my|the)[-_ ].*|.*(changeme|change-me|placeholder|example|todo).*"
+    r"|token|password|secret|test",
+    re.IGNORECASE,
+)
+_SHORTEST: Final = 8
+_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
+
+
+@register(Tags.compatibility)
+def check_sources(app_configs: Sequence[Any] | None, **_kwargs: Any) -> list[CheckMessage]:
+    """Report what repositories that ask for sign-in could not be read with, or others could read."""
+    try:
+        environments = list(all_environments().values())
+    except ImproperlyConfigured:
+        # Reported by the check of the environments themselves.
+        return []
+    problems = [problem for env in environments for problem in (*_authority(env), *_credentials(env))]
+    if any(env.secrets for env in environments):
+        problems += readable_by_others(BASE_DIR / ".env")
+    return problems
+
+
+def _authority(env: WorkerEnv) -> Iterator[CheckMessage]:
+    path = env.policy.source_ca_file
+    if not path:
+        return
+    try:
+        ssl.create_default_context().load_verify_locations(path)
+    except OSError as error:
+        reason = "it has no certificate" if isinstance(error, ssl.SSLError) else str(error.strerror)
+        yield CheckWarning(
+            f"The source_ca_file of environment {env.name!r} cannot be used: {reason}.",
+            hint=f"{path} is a file with certificates in PEM that the account of the server can read.",
+            id="submissions.W005",
+        )
+
+
+def _credentials(env: WorkerEnv) -> Iterator[CheckMessage]:
+    policy = source_policy(env)
+    for one in env.policy.source_credentials:
+        where = f"{one.place!r} in environment {env.name!r}"
+        host = normalise_host(f"[{one.host}]" if ":" in one.host else one.host)
+        reason = "it is no name of a host" if host is None else refuse_private_name(host)
+        if host != one.host or (reason is not None and not policy.allows_private(host, one.port)):
+            yield CheckWarning(
+                f"The credential for {where} is never used, because its host is not allowed: "
+                f"{reason or f'it is written {host}'}.",
+                hint="Name a host of this network in source_private_hosts as well.",
+                id="submissions.W002",
+            )
+        secret = env.secret(one.secret)
+        if len(secret) < _SHORTEST or _PLACEHOLDER.fullmatch(secret):
+            yield CheckWarning(
+                f"The secret {one.secret!r} for {where} looks like a placeholder.",
+                hint="Put the token or the password itself into its variable.",
+                id="submissions.W003",
+            )
+
+
+def readable_by_others(path: Path) -> list[CheckMessage]:
+    """Warn of a file with secrets that other accounts of this machine may read."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return []
+    if not mode & _OTHERS:
+        return []
+    return [
+        CheckWarning(
+            f"Other accounts of this machine may read or write {path}, and secrets may stand there.",
+            hint=f"chmod 600 {path}",
+            id="submissions.W004",
+        )
+    ]

@@ -1,0 +1,79 @@
+"""What private repositories are read with is looked at before anything starts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pytest_django import Settings
+
+from submissions.source_checks import check_sources, readable_by_others
+from tests.submissions.source.https_host import CERTIFICATE
+
+TOKEN = "glpat-Qx8zT3kLm5vB2nWc"
+
+
+def said(settings: Settings, monkeypatch: pytest.MonkeyPatch, secret: str = TOKEN, **policy: Any) -> list[str]:
+    """Return the ids and texts of the problems with this policy."""
+    monkeypatch.setenv("CORP_TOKEN", secret)
+    monkeypatch.setattr("submissions.source_checks.BASE_DIR", Path("/nowhere"))
+    settings.VSKILL_ENVIRONMENTS = {"corp": {"policy": policy, "secrets": {"corp": "CORP_TOKEN"}}}
+    found = [f"{one.id} {one.msg}" for one in check_sources(None)]
+    assert secret not in " ".join(found)
+    return found
+
+
+def credentials(place: str) -> dict[str, Any]:
+    return {"source_credentials": {place: {"kind": "token", "secret": "corp"}}}
+
+
+def test_a_credential_and_an_authority_that_can_be_used_are_no_problem(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    private: dict[str, Any] = {
+        "source_private_hosts": ["git.corp", "10.0.0.7:8443"],
+        "source_ca_file": str(CERTIFICATE),
+    }
+    for place in ("github.com/acme", "git.corp/team", "10.0.0.7:8443"):
+        assert said(settings, monkeypatch, **credentials(place), **private) == []
+
+
+@pytest.mark.parametrize("place", ["git.corp/team", "10.0.0.7", "intranet", "[::1]:8443", "a..b"])
+def test_a_credential_for_a_host_that_is_not_allowed_is_reported(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    [problem] = said(settings, monkeypatch, **credentials(place), source_private_hosts=["10.0.0.7:8443"])
+    assert problem.startswith(f"submissions.W002 The credential for {place!r} in environment 'corp' is never used")
+
+
+@pytest.mark.parametrize(
+    "secret", ["changeme", "<your-token>", "xxxxxxxxxxxx", "...", "short", "$CORP_GIT_TOKEN", "your-token-here"]
+)
+def test_a_secret_that_looks_like_a_placeholder_is_reported(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, secret: str
+) -> None:
+    [problem] = said(settings, monkeypatch, secret, **credentials("github.com/acme"))
+    assert problem.startswith(
+        "submissions.W003 The secret 'corp' for 'github.com/acme' in environment 'corp' looks like"
+    )
+
+
+def test_a_file_of_an_authority_that_cannot_be_used_is_reported(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    [absent] = said(settings, monkeypatch, source_ca_file=str(tmp_path / "absent.pem"))
+    assert (
+        absent == "submissions.W005 The source_ca_file of environment 'corp' cannot be used: No such file or directory."
+    )
+    (tmp_path / "empty.pem").write_text("no certificate\n")
+    [empty] = said(settings, monkeypatch, source_ca_file=str(tmp_path / "empty.pem"))
+    assert empty.endswith("cannot be used: it has no certificate.")
+
+
+@pytest.mark.parametrize(("mode", "ids"), [(0o600, []), (0o640, ["submissions.W004"]), (0o604, ["submissions.W004"])])
+def test_a_file_of_secrets_that_others_may_read_is_reported(tmp_path: Path, mode: int, ids: list[str]) -> None:
+    (tmp_path / ".env").write_text("CORP_TOKEN=x\n")
+    (tmp_path / ".env").chmod(mode)
+    assert [one.id for one in readable_by_others(tmp_path / ".env")] == ids
+    assert readable_by_others(tmp_path / "absent") == []
