@@ -112,7 +112,7 @@ def _single(sample: Sample) -> Iterator[str]:
         "/reports/none",
     )
     yield f"/oembed?url=http://127.0.0.1:8000/skills/{sample.slug}"
-    yield from ("/about/verification", "/about/api", "/compare", "/submit", "/jobs/none", "/api/v1/jobs/none")
+    yield from ("/about/verification", "/about/api", f"/compare?skill={sample.slug}", "/submit", "/jobs/none", "/api/v1/jobs/none")
     yield from (f"/submissions/{submission}", f"/api/v1/submissions/{submission}", "/api/v1/listings/none")
     api = "/api/v1"
     yield from (f"{api}/resolve?slug={sample.slug}&hash=0", f"{api}/download?slug={sample.slug}")

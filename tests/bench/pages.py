@@ -14,6 +14,10 @@ OURS: Final = our_module("tests.bench.pages_ours")
 _REQUESTS: Final = 20
 # How often the time of the first page one far into the same list may take.
 _DEEP: Final = 1.5
+# How many skills a small registry has, and what publishing one more may cost in a large one, against this.
+_FEW: Final = 1_000
+_PUBLISHING: Final = 1.2
+_PUBLISHED: Final = 100
 # Seconds for which visitors read it at once.
 _VISITED: Final = 60.0
 
@@ -22,12 +26,16 @@ def measure_pages(database: str, skills: int) -> list[Row]:
     """Return the 95th percentile of each address, in times that of the trivial page of the same run."""
     area = f"pages, {database}, {skills:,} skills"
     with bench_database(database) as environment:
-        run_to_end([*OURS, "prepare", str(skills)], environment)
-        let_it_count(environment["DATABASE_URL"])
+        run_to_end([*OURS, "prepare", str(_FEW)], environment)
+        few = _publish(environment)
+        run_to_end([*OURS, "prepare", str(skills - _FEW)], environment)
+        many = _publish(environment)
         told = last_line(run_to_end([*OURS, "measure", str(_REQUESTS)], environment))
         visited = measure_visitors(area, told["public"], environment, _VISITED)
     rows = [Row(area, "the trivial page, p95", told["trivial"], "ms")]
     rows.append(Row(area, "the trivial page of the admin, p95", told["trivial_admin"], "ms"))
+    rows.append(Row(area, f"publishing one more skill, beside {_FEW:,}", few, "ms"))
+    rows.append(at_most(area, f"publishing one more skill, against beside {_FEW:,}", many / few, _PUBLISHING))
     for first, ratio in told["deep"].items():
         rows.append(at_most(area, f"after nine tenths of {first}, against its first page", ratio, _DEEP))
     for page in told["pages"]:
@@ -35,3 +43,10 @@ def measure_pages(database: str, skills: int) -> list[Row]:
         rows.append(at_most(area, title, page["ratio"], BARS[page["kind"]]))
         rows.append(Row(area, f"{title}, median", page["of_medians"], "x"))
     return rows + visited
+
+
+def _publish(environment: dict[str, str]) -> float:
+    """Return the milliseconds that the publication of one more skill takes, in the median."""
+    let_it_count(environment["DATABASE_URL"])
+    median: float = last_line(run_to_end([*OURS, "publish", str(_PUBLISHED)], environment))["publish"]
+    return median

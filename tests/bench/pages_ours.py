@@ -1,4 +1,4 @@
-"""Our part of the measurement of pages: ``prepare SKILLS`` or ``measure ROUNDS``, in a process of its own.
+"""Our part of the measurement of pages, in a process of its own: ``prepare SKILLS``, ``publish COUNT``, ``measure N``.
 
 Requests go through the whole application in this process, without a network. Each round asks for every address once,
 in another order, and for the trivial pages again and again in between, so that a machine that is slow for a while is
@@ -12,8 +12,11 @@ import random
 import sys
 import time
 from collections import defaultdict
+from pathlib import Path
 from statistics import median, quantiles
+from tempfile import TemporaryDirectory
 from typing import Any, Final
+from uuid import uuid4
 
 import django
 
@@ -32,6 +35,8 @@ from marketplace.derived_models import SkillCount
 from marketplace.models import SkillEntry, SkillVersion
 from marketplace.skills.counts import COUNTED_FACETS
 from marketplace.skills.listing import list_skills
+from marketplace.skills.publication import prepare_publication
+from marketplace.skills.publish import publish_skill
 from tests.bench.page_addresses import (
     ADMIN,
     API_ORDERS,
@@ -42,6 +47,7 @@ from tests.bench.page_addresses import (
     public_addresses,
 )
 from tests.bench.ready import say
+from tests.marketplace.factories import make_publication
 from vskill.environments import WorkerEnv, get_environment
 from vskill.kv.threads import close_database_threads, readers
 from vskill.read_only_admin import MOST_COUNTED, ReadOnlyAdmin
@@ -59,7 +65,22 @@ _FINE: Final = frozenset({200, 301, 404, 410})
 def prepare(skills: int) -> None:
     """Make the tables and the skills."""
     call_command("migrate", verbosity=0)
-    call_command("load_demo", "--skills", str(skills), "--json")
+    call_command("load_demo", "--skills", str(skills), "--among-real", "--json")
+
+
+def publish(env: WorkerEnv, count: int) -> dict[str, float]:
+    """Publish ``count`` skills beside those that are there, and return the median of the milliseconds of each."""
+    times = []
+    with TemporaryDirectory() as folder:
+        for number in range(count):
+            name = f"published-{uuid4().hex[:8]}"
+            url, body = f"https://git.bench.invalid/owner-{number % 7}/skills", f"Step {number}. " * 200
+            publication = make_publication(Path(folder) / name, name=name, repo_url=url, body=body)
+            prepared = prepare_publication(publication)
+            begun = time.perf_counter()
+            publish_skill(env, prepared)
+            times.append((time.perf_counter() - begun) * 1000)
+    return {"publish": median(times)}
 
 
 def sample_of(env: WorkerEnv) -> Sample:
@@ -153,6 +174,9 @@ def main() -> None:
         prepare(int(sys.argv[2]))
         return
     env = get_environment("default")
+    if sys.argv[1] == "publish":
+        say(run_with_worker_env(env, publish, env, int(sys.argv[2])))
+        return
 
     async def run() -> dict[str, Any]:
         told: dict[str, Any] = await run_with_worker_env(env, measure, env, int(sys.argv[2]))
