@@ -40,9 +40,9 @@ from marketplace.catalog import SORTS, SkillFilters, fetchable_versions, find_ve
 from marketplace.errors import InvalidListing
 from marketplace.judgement import verdict_of
 from marketplace.models import SkillEntry, SkillVersion
+from marketplace.skills.answers import search_sync
 from marketplace.skills.filter_checks import check_filters
 from marketplace.skills.newest_scan import newest_scan
-from marketplace.skills.search import search_sync
 from marketplace.skills.slugs import base_slug
 from marketplace.skills.visibility import light_versions
 from marketplace.skills.withdrawal import nothing_offered

@@ -6,7 +6,7 @@ from django.http import HttpResponse
 
 from marketplace.addresses import public_base
 from marketplace.api.http import SAFE, ApiCall, api_view, json_response, parameter, requested_limit, takes_only
-from marketplace.skills.search import search_sync
+from marketplace.skills.answers import search_sync
 from vskill.visitors.reads import list_reads
 
 

@@ -26,8 +26,8 @@ from marketplace.catalog import find_skill_sync, is_visible
 from marketplace.judgement import flagged
 from marketplace.models import SkillEntry, SkillVersion
 from marketplace.records import Visibility
+from marketplace.skills.answers import search_sync
 from marketplace.skills.blocklist import Block, BlockKind, InvalidBlock, is_blocked, list_blocks
-from marketplace.skills.search import search_sync
 from marketplace.skills.versions import parse_version
 from marketplace.skills.withdrawal import why_withdrawn
 from vskill.environments import WorkerEnv

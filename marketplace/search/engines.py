@@ -17,23 +17,28 @@ from marketplace.models import SkillEntry
 
 _DOCUMENTS: Final = "marketplace_searchdocument"
 _FTS: Final = "marketplace_searchfts"
+_FIELDS: Final = ("name", "tags", "owner", "repository", "description", "body")
 
 
 def matching(
-    skills: QuerySet[SkillEntry], alternatives: Sequence[Sequence[str]], *, in_names: bool = False
+    skills: QuerySet[SkillEntry], alternatives: Sequence[Sequence[str]], *, in_names: bool = False, few: bool = False
 ) -> QuerySet[SkillEntry]:
     """Return the ``skills`` in which each term of one of ``alternatives`` begins a token, ``in_names`` of the name.
 
-    The terms are those of ``query_terms``. Without any, that is none. The query cannot be part of another one; see
-    ``keys``.
+    The terms are those of ``query_terms``. Without any, that is none. With ``few``, the caller says that there are few
+    ``skills``: the documents of these are read, and not what the index has of a word. The query cannot be part of
+    another one; see ``keys``.
     """
     if not any(alternatives):
         return skills.none()
     # The join to the documents is made by a condition that is always true.
     joined = skills.filter(search_document__id__gte=0)
-    where, asked = _condition(skills.db, alternatives, in_names)
+    if few:
+        condition, asked = _unindexed(skills.db, alternatives, in_names)
+        return joined.extra(where=[condition], params=asked)  # noqa: S610 - constants and parameters
+    where, words = _condition(skills.db, alternatives, in_names)
     tables = [_FTS] if _is_sqlite(skills.db) else []
-    return joined.extra(tables=tables, where=where, params=[asked])  # noqa: S610 - constants and a parameter
+    return joined.extra(tables=tables, where=where, params=[words])  # noqa: S610 - constants and a parameter
 
 
 def keys(alias: str, alternatives: Sequence[Sequence[str]]) -> RawSQL:
@@ -56,11 +61,31 @@ def _condition(alias: str, alternatives: Sequence[Sequence[str]], in_names: bool
     wanted = [terms for terms in alternatives if terms]
     if _is_sqlite(alias):
         asked = " OR ".join(_each(terms, '"{}" *', " AND ") for terms in wanted)
-        where = [f"{_FTS} MATCH %s", f"{_DOCUMENTS}.id = {_FTS}.rowid"]
+        # With the sign, the index is read once and skills are looked up. Without it, SQLite may ask the index for each
+        # skill, as it does where no order is wanted.
+        where = [f"{_FTS} MATCH %s", f"{_DOCUMENTS}.id = +{_FTS}.rowid"]
         return where, f"name : ({asked})" if in_names else asked
-    column = "names" if in_names else "words"
-    asked = " | ".join(_each(terms, "'{}':*", " & ") for terms in wanted)
-    return [f"{_DOCUMENTS}.{column} @@ %s::tsquery"], asked
+    return [f"{_DOCUMENTS}.{_vector(in_names)} @@ %s::tsquery"], _tsquery(wanted)
+
+
+def _vector(in_names: bool) -> str:
+    return "names" if in_names else "words"
+
+
+def _tsquery(alternatives: Sequence[Sequence[str]]) -> str:
+    return " | ".join(_each(terms, "'{}':*", " & ") for terms in alternatives)
+
+
+def _unindexed(alias: str, alternatives: Sequence[Sequence[str]], in_names: bool) -> tuple[str, list[str]]:
+    """Return a condition that reads a document and no index, in SQL, and its parameters."""
+    wanted = [terms for terms in alternatives if terms]
+    if not _is_sqlite(alias):
+        # What is computed is in no index.
+        return f"({_DOCUMENTS}.{_vector(in_names)} || ''::tsvector) @@ %s::tsquery", [_tsquery(wanted)]
+    fields = ("name",) if in_names else _FIELDS
+    one = " OR ".join(f"instr(' ' || {_DOCUMENTS}.{name}, %s)" for name in fields)
+    condition = " OR ".join(" AND ".join([f"({one})"] * len(terms)) for terms in wanted)
+    return f"({condition})", [f" {term}" for terms in wanted for term in terms for _field in fields]
 
 
 def by_position(skills: QuerySet[SkillEntry]) -> QuerySet[SkillEntry]:
@@ -68,6 +93,14 @@ def by_position(skills: QuerySet[SkillEntry]) -> QuerySet[SkillEntry]:
 
     The engine reads in this order, so a slice costs no more than its rows.
     """
-    if _is_sqlite(skills.db):
-        return skills.extra(order_by=["-marketplace_searchfts.rowid"])
+    if _FTS in skills.query.extra_tables:
+        return skills.extra(order_by=[f"-{_FTS}.rowid"])
     return skills.order_by("-search_document__id")
+
+
+def below(skills: QuerySet[SkillEntry], position: int) -> QuerySet[SkillEntry]:
+    """Return those of the skills that ``matching`` found whose documents have a lower number than ``position``."""
+    if _FTS in skills.query.extra_tables:
+        # The number in the index, so that it is read from there on.
+        return skills.extra(where=[f"{_FTS}.rowid < %s"], params=[position])  # noqa: S610 - constants and a parameter
+    return skills.filter(search_document__id__lt=position)

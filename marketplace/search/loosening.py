@@ -5,9 +5,10 @@ Each step is taken only where the one before found nothing, so that what somebod
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import partial
 from typing import Final
 
 from django.db.models import QuerySet
@@ -28,6 +29,9 @@ _LEAST_FOR_FEWER: Final = 3
 _LEAST_STEM: Final = 4
 _ENDINGS: Final = (("ies", 3), ("sses", 2), ("shes", 2), ("ches", 2), ("xes", 2), ("s", 1), ("ing", 3), ("ed", 2))
 
+Matches = Callable[..., QuerySet[SkillEntry]]
+"""What finds skills by alternatives, as ``matching`` does among its skills."""
+
 
 @dataclass(frozen=True)
 class Asked:
@@ -47,22 +51,23 @@ def as_typed(terms: Sequence[str]) -> Asked:
     return Asked((tuple(terms),), tuple(terms))
 
 
-def loosened(skills: QuerySet[SkillEntry], terms: Sequence[str]) -> Asked:
+def loosened(skills: QuerySet[SkillEntry], terms: Sequence[str], *, few: bool = False) -> Asked:
     """Return the strictest looser search that finds some of ``skills``; that for ``terms`` as they are where none does.
 
-    Call it where that one finds nothing.
+    ``few`` says that these are few. Call it where the terms as they are find nothing.
     """
-    found = (asked for asked in _looser(skills, terms) if matching(skills, asked.alternatives).exists())
+    matches = partial(matching, skills, few=few)
+    found = (asked for asked in _looser(matches, terms) if matches(asked.alternatives).exists())
     return next(found, as_typed(terms))
 
 
-def _looser(skills: QuerySet[SkillEntry], terms: Sequence[str]) -> Iterator[Asked]:
+def _looser(matches: Matches, terms: Sequence[str]) -> Iterator[Asked]:
     """Yield one search after the other, each looser than the one before it."""
     words = tuple(dict.fromkeys(_stem(term) for term in terms))
     if words != tuple(terms):
         yield Asked((words,), words, loose=True)
     if len(terms) <= _MOST_REPAIRED:
-        repaired = [_repaired(skills, term) for term in terms]
+        repaired = [_repaired(matches, term) for term in terms]
         missing = repaired.count("")
         words = tuple(dict.fromkeys(word for word in repaired if word))
         if not missing:
@@ -86,14 +91,14 @@ def _stem(term: str) -> str:
     return term
 
 
-def _repaired(skills: QuerySet[SkillEntry], term: str) -> str:
+def _repaired(matches: Matches, term: str) -> str:
     """Return the term where it is found, else its stem or the nearest word of a name, and '' where none is near."""
-    for word in (term, _stem(term)):
-        if matching(skills, [[word]]).exists():
+    for word in dict.fromkeys((term, _stem(term))):
+        if matches([[word]]).exists():
             return word
     for length in _BEGINNINGS:
         start = term[:length]
-        having = by_position(matching(skills, [[start]], in_names=True))
+        having = by_position(matches([[start]], in_names=True))
         names = having.values_list("search_document__name", flat=True)[:_NAMES]
         known = {word for name in names for word in name.split() if word.startswith(start)}
         if near := get_close_matches(term, sorted(known), n=1, cutoff=_LEAST_LIKENESS):

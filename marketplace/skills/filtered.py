@@ -12,14 +12,15 @@ from dataclasses import astuple, dataclass
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
-from django.db.models import Count, Exists, F, Func, OuterRef, QuerySet
+from django.db.models import Exists, F, Func, OuterRef, QuerySet
 from django.db.models.lookups import Exact
 
 from marketplace.derived_models import SkillFacet
 from marketplace.models import SkillEntry
 from marketplace.skills.count_reads import counts_of, highest
 from marketplace.skills.counts import COUNTED_FACETS, TOTAL, Key, list_of
-from marketplace.skills.search import Hits
+from marketplace.skills.many_keys import rows_of
+from marketplace.skills.search import COLUMNS, Hits, Row
 from marketplace.skills.visibility import listed_skills
 from vskill.environments import WorkerEnv
 from vskill.kv.codec import is_storable, prefix_end
@@ -109,7 +110,16 @@ class FilteredSkills:
     @cached_property
     def hits(self) -> Hits:
         """Return what the query finds."""
-        return Hits(self._passing(), self._filters.query)
+        return Hits(self._passing(), self._filters.query, few=self._are_few())
+
+    def _rarest(self, without: str = "") -> str:
+        names = [name for name in self._facets if name != without]
+        return min(names, key=self._known.__getitem__, default="")
+
+    def _are_few(self, without: str = "") -> bool:
+        """Return whether one of the facets leaves few skills."""
+        rarest = self._rarest(without) if self._storable else ""
+        return bool(rarest) and self._known[rarest] <= _FEW
 
     def _passing(self, *, without: str = "") -> QuerySet[SkillEntry]:
         """Return what the filters but the query leave; ``without`` leaves out that of a facet as well."""
@@ -117,8 +127,8 @@ class FilteredSkills:
         if not self._storable:
             return skills.none()
         names = [name for name in self._facets if name != without]
-        rarest = min(names, key=self._known.__getitem__, default="")
-        if rarest and self._known[rarest] <= _FEW:
+        if self._are_few(without):
+            rarest = self._rarest(without)
             # Without the environment, so that no index of an order is followed past all skills of it.
             skills = listed_skills(skills.filter(pk__in=self._having(rarest).values(_id_of(rarest))))
             names.remove(rarest)
@@ -133,15 +143,16 @@ class FilteredSkills:
         return skills
 
     @cached_property
-    def _sample(self) -> list[int]:
-        return self._numbers()
+    def _sample(self) -> list[Row]:
+        return self._rows()
 
-    def _numbers(self, *, without: str = "") -> list[int]:
-        """Return the keys of skills, one more than are counted."""
+    def _rows(self, *, without: str = "") -> list[Row]:
+        """Return the keys and columns of skills, one more than are counted."""
         if self._filters.query:
-            hits = self.hits.among(self._passing(without=without)) if without else self.hits
-            return hits.first(MOST_COUNTED + 1)
-        return list(self._passing(without=without).values_list("pk", flat=True)[: MOST_COUNTED + 1])
+            others = self._passing(without=without)
+            hits = self.hits.among(others, few=self._are_few(without)) if without else self.hits
+            return hits.first_rows(MOST_COUNTED + 1)
+        return list(self._passing(without=without).values_list("pk", *COLUMNS)[: MOST_COUNTED + 1])
 
     def how_many(self) -> HowMany:
         """Return how many skills there are."""
@@ -159,16 +170,17 @@ class FilteredSkills:
         others = {other: value for other, value in self._facets.items() if other != name}
         if self._only_kept(others) and name in COUNTED_FACETS:
             return [FacetValue(*row) for row in highest(self._env, list_of(others), name, FACET_VALUES)]
-        numbers = self._sample if name not in self._facets else self._numbers(without=name)
-        among = numbers[:MOST_COUNTED]
+        rows = self._sample if name not in self._facets else self._rows(without=name)
+        among = rows[:MOST_COUNTED]
         if name in _COLUMN_FACETS:
-            skills = SkillEntry.objects.using(self._env.database).filter(pk__in=among)
-            counts = Counter(value for value in skills.values_list(_COLUMN_FACETS[name], flat=True) if value)
+            place = 1 + COLUMNS.index(_COLUMN_FACETS[name])
+            counts = Counter(str(value) for row in among if (value := row[place]))
         else:
-            rows = self._facet_rows(name).filter(skill_id__in=among).values_list("value")
-            counts = Counter(dict(rows.annotate(found=Count("pk")).order_by()))
+            # By their skills alone: SQLite would follow the index of the values past those of all skills.
+            held = rows_of(SkillFacet.objects.using(self._env.database), "skill_id", [row[0] for row in among])
+            counts = Counter(held.filter(kind=_ROW_FACETS[name]).values_list("value", flat=True))
         most = sorted(counts.items(), key=lambda one: (-one[1], one[0]))[:FACET_VALUES]
-        return [FacetValue(value, count, len(numbers) > MOST_COUNTED) for value, count in most]
+        return [FacetValue(value, count, len(rows) > MOST_COUNTED) for value, count in most]
 
     def _only_kept(self, facets: Mapping[str, str]) -> bool:
         others = self._filters.query or self._filters.prefix

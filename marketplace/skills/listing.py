@@ -78,11 +78,13 @@ def list_skills(
     check_query(filters.query)
     limit = max(1, min(limit, MAX_PAGE))
     found = FilteredSkills(env, filters)
+    # Before the page, which needs the first of what is counted.
+    total = found.how_many() if count else None
     page, following = (_best if sort == "relevance" else _page)(env, found, filters, sort, limit, cursor)
     counted = {name: found.facet(name) for name in facets}
     asked = found.hits.asked if filters.query else None
     loosened = asked if asked is not None and asked.loose else None
-    return SkillPage(tuple(page), following, found.how_many() if count else None, counted, loosened)
+    return SkillPage(tuple(page), following, total, counted, loosened)
 
 
 def _page(

@@ -7,7 +7,6 @@ in their names. What else it finds comes after those, in the engine's order.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
@@ -15,13 +14,12 @@ from django.db.models import QuerySet
 
 from marketplace.errors import InvalidListing
 from marketplace.models import SkillEntry
-from marketplace.search.engines import by_position, keys, matching
+from marketplace.search.engines import below, by_position, keys, matching
 from marketplace.search.loosening import Asked, as_typed, loosened
-from marketplace.search.scoring import SCORED_FIELDS, score, share
+from marketplace.search.scoring import SCORED_FIELDS, score
 from marketplace.search.text import query_terms
+from marketplace.skills.many_keys import rows_of
 from marketplace.skills.slugs import base_slug
-from marketplace.skills.visibility import listed_skills
-from vskill.environments import WorkerEnv
 
 MOST_SCORED: Final = 200
 MOST_LISTED: Final = 1000
@@ -29,7 +27,12 @@ MAX_QUERY_LENGTH: Final = 1000
 # Positions become negative scores, below those of all that is scored.
 _BELOW: Final = 2**62
 
+# What the facets of a list are counted by: columns of a skill.
+COLUMNS: Final = ("verdict", "publisher_handle", "license")
+
 Place = tuple[int, int]
+Row = tuple[int, str, str, str]
+"""The key of a skill and its ``COLUMNS``."""
 
 
 def check_query(query: str) -> None:
@@ -44,14 +47,23 @@ def check_query(query: str) -> None:
 class Hits:
     """The ``skills`` that a query finds; call its methods on a database thread."""
 
-    def __init__(self, skills: QuerySet[SkillEntry], query: str, asked: Asked | None = None) -> None:
-        """Begin with nothing read; ``asked`` is what other hits of the same query were searched by."""
+    def __init__(
+        self, skills: QuerySet[SkillEntry], query: str, *, few: bool = False, asked: Asked | None = None
+    ) -> None:
+        """Begin with nothing read.
+
+        ``few`` says that the ``skills`` are few, whatever the words are, and ``asked`` is what other hits of the same
+        query were searched by.
+        """
         self._skills = skills
+        self._every: QuerySet[SkillEntry] = SkillEntry.objects.using(skills.db)
+        self._few = few
         self._query = query
         self._given = asked
         self._slug = base_slug(query[:200])
-        self._first: list[int] = []
+        self._first: list[Row] = []
         self._read = 0
+        self._at_once = MOST_SCORED + 1
 
     @cached_property
     def asked(self) -> Asked:
@@ -60,15 +72,15 @@ class Hits:
             return self._given
         typed = as_typed(query_terms(self._query))
         # Most searches find something, and its rows are wanted next.
-        self._read_first(typed, MOST_SCORED + 1)
+        self._read_first(typed, self._at_once)
         if self._first:
             return typed
         self._read = 0
-        return loosened(self._skills, typed.terms)
+        return loosened(self._skills, typed.terms, few=self._few)
 
-    def among(self, skills: QuerySet[SkillEntry]) -> Hits:
-        """Return what the same search finds among other ``skills``."""
-        return Hits(skills, self._query, self.asked)
+    def among(self, skills: QuerySet[SkillEntry], *, few: bool = False) -> Hits:
+        """Return what the same search finds among other ``skills``; ``few`` says that these are few."""
+        return Hits(skills, self._query, few=few, asked=self.asked)
 
     @property
     def _terms(self) -> tuple[str, ...]:
@@ -76,22 +88,27 @@ class Hits:
 
     def first(self, most: int) -> list[int]:
         """Return the keys of at most ``most`` of them, in the engine's order."""
+        return [row[0] for row in self.first_rows(most)]
+
+    def first_rows(self, most: int) -> list[Row]:
+        """Return the keys and columns of at most ``most`` of them, in the engine's order."""
+        self._at_once = max(self._at_once, most)
         asked = self.asked
         if len(self._first) == self._read < most:
             self._read_first(asked, most)
         return self._first[:most]
 
     def _read_first(self, asked: Asked, most: int) -> None:
-        found = by_position(matching(self._skills, asked.alternatives))
-        self._first, self._read = list(found.values_list("pk", flat=True)[:most]), most
+        found = by_position(matching(self._skills, asked.alternatives, few=self._few))
+        self._first, self._read = list(found.values_list("pk", *COLUMNS)[:most]), most
 
     def _is_few(self, number: int) -> bool:
-        return len(self.first(number + 1)) <= number
+        return len(self.first_rows(number + 1)) <= number
 
     def skills(self) -> QuerySet[SkillEntry]:
         """Return what is found as an unordered query."""
         if self._is_few(MOST_LISTED):
-            return self._skills.filter(pk__in=self.first(MOST_LISTED))
+            return rows_of(self._every, "pk", self.first(MOST_LISTED))
         # Without a join, so that an index of another order can be followed.
         return self._skills.filter(pk__in=keys(self._skills.db, self.asked.alternatives))
 
@@ -101,7 +118,8 @@ class Hits:
         if not self._is_few(MOST_SCORED):
             candidates = list(dict.fromkeys([*self._named(), *candidates]))[:MOST_SCORED]
         columns = [f"search_document__{name}" for name in SCORED_FIELDS]
-        rows = self._skills.filter(pk__in=candidates).values_list("pk", "slug", "downloads", "verdict", *columns)
+        # By their keys alone: what else they pass is known, and SQLite would follow an index past all others for it.
+        rows = rows_of(self._every, "pk", candidates).values_list("pk", "slug", "downloads", "verdict", *columns)
         places = []
         for pk, slug, downloads, verdict, *texts in rows:
             fields = dict(zip(SCORED_FIELDS, texts, strict=True))
@@ -110,7 +128,8 @@ class Hits:
         return sorted(places, reverse=True)
 
     def _named(self) -> list[int]:
-        named = by_position(matching(self._skills, self.asked.alternatives, in_names=True)).values_list("pk", flat=True)
+        found = by_position(matching(self._skills, self.asked.alternatives, in_names=True, few=self._few))
+        named = found.values_list("pk", flat=True)
         exact = self._skills.filter(slug=self._slug).values_list("pk", "search_document__name")
         whole = [pk for pk, name in exact if name and all(f" {term}" in f" {name}" for term in self._terms)]
         return [*whole, *named[:MOST_SCORED]]
@@ -120,37 +139,12 @@ class Hits:
         found = [place for place in self._scored if after is None or place < after][:limit]
         if len(found) == limit or self._is_few(MOST_SCORED):
             return found
-        rest = by_position(matching(self._skills, self.asked.alternatives))
+        rest = by_position(matching(self._skills, self.asked.alternatives, few=self._few))
         if after is not None and after[0] < 0:
-            rest = rest.filter(search_document__id__lt=after[0] + _BELOW)
+            rest = below(rest, after[0] + _BELOW)
         scored = {pk for _score, pk in self._scored}
         # As many more as can have been scored.
         for position, pk in rest.values_list("search_document__id", "pk")[: limit + len(scored)]:
             if pk not in scored:
                 found.append((position - _BELOW, pk))
         return found[:limit]
-
-
-@dataclass(frozen=True, slots=True)
-class SearchHit:
-    """A skill that matches a query; ``score`` is above 0 and at most 1."""
-
-    skill: SkillEntry
-    score: float
-
-
-def search_sync(env: WorkerEnv, query: str, *, limit: int = 20, publisher_handle: str = "") -> list[SearchHit]:
-    """Return the best hits among the listed skills, best first; none for a query without words.
-
-    ``limit`` is cut to 1 to 200, and ``publisher_handle`` restricts the hits to one publisher. Raises
-    ``InvalidListing`` for a query that is too long. Call it on a database thread.
-    """
-    check_query(query)
-    skills = listed_skills(SkillEntry.objects.using(env.database).filter(namespace=env.name))
-    if publisher_handle:
-        skills = skills.filter(publisher_handle=publisher_handle)
-    hits = Hits(skills, query)
-    best = hits.best(max(1, min(limit, 200)))
-    rows = skills.in_bulk([pk for _score, pk in best])
-    terms = len(hits.asked.terms)
-    return [SearchHit(rows[pk], share(score, terms)) for score, pk in best if pk in rows]

@@ -19,7 +19,7 @@ if __name__ == "__main__":
 
 from django.core.management import call_command
 
-from marketplace.skills.search import search_sync
+from marketplace.skills.answers import search_sync
 from tests.bench.query_set import Listed, Query, read_queries, read_skills
 from tests.bench.ready import say
 from tests.marketplace.pages.page_factory import publish

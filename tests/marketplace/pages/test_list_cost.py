@@ -79,6 +79,34 @@ def test_a_page_of_a_list_takes_few_statements_and_none_reads_every_skill(
         assert [(step, one) for one in statements for step in reads_every_row(one)] == []
 
 
+def first_steps(statement: str) -> str:
+    """Return the steps of SQLite's plan for a statement, in their order."""
+    with connection.cursor() as cursor:
+        cursor.execute("EXPLAIN QUERY PLAN " + statement.replace("%", "%%"), [])
+        return "; ".join(row[-1] for row in cursor.fetchall())
+
+
+@pytest.mark.usefixtures("shop")
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL chooses its plans by the size of the tables")
+@pytest.mark.parametrize("few", [0, 1000], ids=["common filter", "rare filter"])
+def test_a_search_reads_the_words_or_the_filter_and_never_every_skill(
+    env: WorkerEnv, monkeypatch: pytest.MonkeyPatch, few: int
+) -> None:
+    monkeypatch.setattr(filtered, "_FEW", few)
+    monkeypatch.setattr("marketplace.skills.search.MOST_SCORED", 3)
+    index = "marketplace_searchfts VIRTUAL TABLE"
+    for query, sort in product(("skill", "skll", "nothing"), ("relevance", "name")):
+        for filters in ({}, {"capability": "shell"}, {"publisher": "acme"}):
+            told = asked(partial(list_context, env, ListQuery(q=query, sort=sort, **filters)))
+            plans = [first_steps(statement) for statement in told if statement.startswith("SELECT")]
+            assert 0 < len(told) <= MOST_STATEMENTS + 8 * (query != "skill")
+            assert [plan for plan in plans if "(namespace=? AND visibility=?)" in plan] == []
+            # The index is the outermost loop, and is not asked for one skill after the other.
+            assert [plan for plan in plans if index in plan and not plan.startswith(f"SCAN {index}")] == []
+            with_words = [plan for plan in plans if index in plan]
+            assert bool(with_words) or (few and filters), (query, filters)
+
+
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL chooses its plans by the size of the tables")
 def test_a_skill_is_found_by_its_identity_through_an_index(env: WorkerEnv) -> None:
     publish_example(env)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from marketplace.models import SkillEntry
+from marketplace.skills.answers import search_sync
 from marketplace.skills.listing import list_skills
 from marketplace.skills.moderation import quarantine_skill
-from marketplace.skills.search import Hits, search_sync
+from marketplace.skills.search import Hits
 from marketplace.skills.visibility import listed_skills
 from tests.marketplace.pages.page_factory import publish
 from vskill.environments import WorkerEnv

@@ -19,8 +19,8 @@ from marketplace.catalog import (
 )
 from marketplace.derived_models import SearchDocument, SkillFacet
 from marketplace.models import ArchiveBlob, HistoryEvent, SkillEntry, SkillVersion
+from marketplace.skills.answers import search_sync
 from marketplace.skills.blocklist import BlockKind, add_block
-from marketplace.skills.search import search_sync
 from tests.marketplace.factories import make_publication, publish_example
 from vskill.environments import WorkerEnv
 

@@ -15,7 +15,7 @@ from marketplace.models import SkillEntry
 from marketplace.records import SkillRecord
 from marketplace.search.documents import document_of
 from marketplace.search.text import MAX_TOKEN_LENGTH, query_terms, tokenize
-from marketplace.skills.search import search_sync
+from marketplace.skills.answers import search_sync
 from marketplace.skills.search_check import mend_documents, renew_positions, wrong_documents
 from marketplace.skills.store import locked_skill, move_skill
 from marketplace.skills.visibility import listed_skills

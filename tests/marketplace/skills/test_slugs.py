@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from marketplace.catalog import SlugTaken, rename_skill, resolve_slug_sync
 from marketplace.models import HistoryEvent, SkillEntry, SkillVersion
-from marketplace.skills.search import search_sync
+from marketplace.skills.answers import search_sync
 from marketplace.skills.slug_migration import migrate_skill_slugs
 from marketplace.skills.slugs import MAX_SLUG_LENGTH, base_slug, is_slug, slug_candidates
 from marketplace.skills.store import skill_namespace

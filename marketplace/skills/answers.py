@@ -1,0 +1,48 @@
+"""What a search of the API answers: the best hits, and how it was loosened."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from marketplace.models import SkillEntry
+from marketplace.search.loosening import Asked
+from marketplace.search.scoring import share
+from marketplace.skills.filtered import FilteredSkills, SkillFilters
+from marketplace.skills.search import check_query
+from vskill.environments import WorkerEnv
+
+
+@dataclass(frozen=True, slots=True)
+class SearchHit:
+    """A skill that matches a query; ``score`` is above 0 and at most 1."""
+
+    skill: SkillEntry
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The best hits, best first; ``loosened`` is what was searched for where no skill has every word of the query."""
+
+    hits: list[SearchHit]
+    loosened: Asked | None = None
+
+
+def search_answer(env: WorkerEnv, query: str, *, limit: int = 20, publisher_handle: str = "") -> Answer:
+    """Return the best hits among the listed skills; none for a query without words.
+
+    ``limit`` is cut to 1 to 200, and ``publisher_handle`` restricts the hits to one publisher. Raises
+    ``InvalidListing`` for a query that is too long. Call it on a database thread.
+    """
+    check_query(query)
+    hits = FilteredSkills(env, SkillFilters(query=query, publisher=publisher_handle)).hits
+    best = hits.best(max(1, min(limit, 200)))
+    rows = SkillEntry.objects.using(env.database).in_bulk([pk for _score, pk in best])
+    asked = hits.asked
+    found = [SearchHit(rows[pk], share(score, len(asked.terms))) for score, pk in best if pk in rows]
+    return Answer(found, asked if found and asked.loose else None)
+
+
+def search_sync(env: WorkerEnv, query: str, *, limit: int = 20, publisher_handle: str = "") -> list[SearchHit]:
+    """Return at most ``limit`` hits for the ``query``, of one publisher by its ``publisher_handle``; see ``search_answer``."""
+    return search_answer(env, query, limit=limit, publisher_handle=publisher_handle).hits
