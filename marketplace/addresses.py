@@ -35,6 +35,11 @@ def publisher_href(handle: str) -> str:
     return page_address("marketplace:publisher", handle) if handle else ""
 
 
+def collection_href(slug: str) -> str:
+    """Return the path of a collection's page."""
+    return page_address("marketplace:collection", slug)
+
+
 def page_address(page: str, name: str) -> str:
     """Return the path of the ``page`` (such as ``marketplace:skill``) whose address ends with ``name``."""
     return _above(page, get_script_prefix()) + quote(name, safe=_SAFE)

@@ -21,13 +21,23 @@ from marketplace.pages.wording import VERDICTS
 from marketplace.records import Visibility
 from marketplace.reference_admin import ReferenceAdmin
 from marketplace.report_admin import ReportAdmin
+from marketplace.skill_sets.admin import CollectionAdmin
 from marketplace.skills.visibility import light_versions
 from marketplace.visitor_reports.reports import open_reports
 from vskill.operations_admin import OperationsAdmin
 from vskill.read_only_admin import ChoiceFilter, ReadOnlyAdmin, prefix_range, pretty_json
 from vskill.worker_context import require_worker_env
 
-__all__ = ["BlockAdmin", "FlagAdmin", "HistoryAdmin", "KnownBadAdmin", "ReferenceAdmin", "ReportAdmin", "SkillAdmin"]
+__all__ = [
+    "BlockAdmin",
+    "CollectionAdmin",
+    "FlagAdmin",
+    "HistoryAdmin",
+    "KnownBadAdmin",
+    "ReferenceAdmin",
+    "ReportAdmin",
+    "SkillAdmin",
+]
 
 Target = tuple[SkillEntry, str]
 """A skill, and the version that an operation is for; empty for an operation on the whole skill."""

@@ -1,7 +1,7 @@
 """The tables of the marketplace: skills, versions and history.
 
-Archives are in ``archive_models``, tables that are derived from skills in ``derived_models``, those of what became
-known later in ``flag_models`` and ``known_bad_models``, what visitors report in ``report_models``.
+Others are in modules beside: archives, what is derived from skills, what became known of them later, what visitors
+report, and collections.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from marketplace.archive_models import ArchiveBlob
+from marketplace.collection_models import Collection, CollectionSkill
 from marketplace.derived_models import DownloadDay, SearchDocument, SearchToken, SkillFacet
 from marketplace.fields import JSONTextField
 from marketplace.flag_models import LaterScan, SkillFlag
@@ -30,6 +31,8 @@ __all__ = [
     "SKILL_PREFIX",
     "ArchiveBlob",
     "BlockEntry",
+    "Collection",
+    "CollectionSkill",
     "DownloadDay",
     "HistoryEvent",
     "KnownBad",

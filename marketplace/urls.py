@@ -7,7 +7,7 @@ from django.urls import URLPattern, URLResolver, include, path
 from marketplace.badges import views as badges
 from marketplace.crawlers import views as crawlers
 from marketplace.feeds import views as feeds
-from marketplace.pages import compare_views, views
+from marketplace.pages import collection_views, compare_views, views
 from marketplace.visitor_reports import views as reports
 
 app_name = "marketplace"
@@ -33,6 +33,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("skills/<str:slug>/badge.svg", badges.badge, name="badge"),
     path("skills/<str:slug>/card", badges.card, name="card"),
     path("oembed", badges.oembed, name="oembed"),
+    path("collections", collection_views.collections, name="collections"),
+    path("collections/<str:slug>", collection_views.collection, name="collection"),
     path("compare", compare_views.compare, name="compare"),
     path("publishers/<str:handle>", views.publisher, name="publisher"),
     path("about/verification", views.verification, name="verification"),

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from marketplace.api.http import ApiCall, ApiError, parameter
 from marketplace.catalog import find_skill_sync, find_version_sync, is_visible
-from marketplace.models import ArchiveBlob, SkillEntry, SkillVersion
+from marketplace.models import ArchiveBlob, Collection, SkillEntry, SkillVersion
+from marketplace.skill_sets.reading import find_collection, near_collections
 from marketplace.skills.near_names import near_publishers, near_slugs, with_near
 from marketplace.skills.publishers import publisher_of
 from marketplace.skills.visibility import light_versions
@@ -77,6 +78,16 @@ def exact_version(env: WorkerEnv, skill: SkillEntry, version: str) -> SkillVersi
     if found is None:
         reason = why_withdrawn(env, skill.identity, version) if version else nothing_offered(env, skill)
         raise ApiError(410, reason) if reason else ApiError(404, "Version not found")
+    return found
+
+
+def named_collection(call: ApiCall) -> Collection:
+    """Return the collection that the path names; raise ``ApiError`` with near names where there is none."""
+    slug = call.path_parameters["slug"]
+    found = find_collection(call.env, slug)
+    if found is None:
+        near = near_collections(call.env, slug)
+        raise ApiError(404, with_near("There is no collection of that name", near) + ("" if near else "."))
     return found
 
 

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path
 
-from marketplace.api import clawhub, external_scans, files, repo_health, skills_cli, vskill_cli, well_known
+from marketplace.api import (
+    clawhub,
+    external_scans,
+    files,
+    repo_health,
+    skill_sets,
+    skills_cli,
+    vskill_cli,
+    well_known,
+)
 
 
 def _of_one_skill(address: str) -> list[URLPattern]:
@@ -32,6 +41,7 @@ urlpatterns: list[URLPattern] = [
     path(_index, well_known.root_index, name="well-known"),
     path(f"skills/<str:slug>/{_index}", well_known.skill_index, name="well-known-skill"),
     path(f"publishers/<str:owner>/{_index}", well_known.publisher_index, name="well-known-publisher"),
+    path(f"collections/<str:slug>/{_index}", well_known.collection_index, name="well-known-collection"),
     path(f"<str:owner>@<str:slug>/{_index}", well_known.skill_index),
     path(f"<str:owner>/<str:slug>/{_index}", well_known.skill_index),
     path(f"<str:owner>/{_index}", well_known.publisher_index),
@@ -44,6 +54,8 @@ urlpatterns: list[URLPattern] = [
     path("api/v1/stars/<str:slug>", clawhub.not_offered("stars")),
     path("api/v1/blocklist", vskill_cli.blocklist),
     path("api/v1/blocklist/check", vskill_cli.blocklist_check),
+    path("api/v1/collections", skill_sets.collections, name="api-collections"),
+    path("api/v1/collections/<str:slug>", skill_sets.collection, name="api-collection"),
     path("api/v1/skills", clawhub.skills, name="api-skills"),
     path("api/v1/skills/-/<path:rest>", clawhub.not_offered("uploads: submit the address of a git repository")),
     path("api/v1/skills/search", vskill_cli.search),

@@ -1,4 +1,4 @@
-"""Indexes for discovery by URL (agent-skills 0.2.0): one below each skill, one below each publisher.
+"""Indexes for discovery by URL (agent-skills 0.2.0): one below each skill, each publisher and each collection.
 
 The index at the root stays empty on purpose. A client downloads every skill of an index that it finds, and an index at
 the root would take precedence over the URLs of single archives.
@@ -12,9 +12,17 @@ from django.http import HttpResponse
 from django.urls import reverse
 
 from marketplace.api.http import SAFE, ApiCall, ApiError, api_view, json_response
-from marketplace.api.lookup import SkillWithLatest, no_publisher, visible_skill, with_latest_versions
+from marketplace.api.lookup import (
+    SkillWithLatest,
+    named_collection,
+    no_publisher,
+    visible_skill,
+    with_latest_versions,
+)
 from marketplace.api.trust import said_of
 from marketplace.catalog import SkillFilters, list_skills
+from marketplace.skill_sets.install import NOTHING_INSTALLED
+from marketplace.skill_sets.reading import read_set
 from marketplace.skills.withdrawal import nothing_offered
 from vskill.visitors.reads import list_reads
 
@@ -55,6 +63,18 @@ def publisher_index(call: ApiCall) -> HttpResponse:
         raise no_publisher(call.env, handle)
     offered = with_latest_versions(call.env, page.skills)
     return _index([one for one in offered if one.latest is None or not said_of(one.latest).suspicious])
+
+
+@api_view(*SAFE, reads=list_reads)
+def collection_index(call: ApiCall) -> HttpResponse:
+    """Return the index of what a collection installs as one: pinned versions, and the latest ones of the others.
+
+    Suspicious ones are left out, as from the index of a publisher.
+    """
+    found = read_set(call.env, named_collection(call))
+    if not found.installed:
+        raise ApiError(410, NOTHING_INSTALLED)
+    return _index([SkillWithLatest(one.skill, one.version) for one in found.installed])
 
 
 def _index(skills: list[SkillWithLatest]) -> HttpResponse:

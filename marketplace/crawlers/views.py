@@ -8,9 +8,10 @@ from django.http import HttpResponseBase
 from django.template.loader import render_to_string
 from django.urls import reverse
 
-from marketplace.addresses import public_base, skill_href
+from marketplace.addresses import collection_href, public_base, skill_href
 from marketplace.api.http import SAFE, ApiCall, ApiError, api_view, tagged_response
-from marketplace.crawlers.sitemap import index_of, map_of, parts, skills_of_part
+from marketplace.crawlers.sitemap import PART, index_of, map_of, parts, skills_of_part
+from marketplace.skill_sets.reading import all_collections, newest_collections
 from vskill.visitors.reads import list_reads
 
 _XML: Final = "application/xml; charset=utf-8"
@@ -22,9 +23,10 @@ _DIGITS: Final = 9
 
 @api_view(*SAFE, reads=list_reads)
 def sitemap(call: ApiCall) -> HttpResponseBase:
-    """Return the index of the sitemap: the part of the pages of the site, and those of skills."""
+    """Return the index of the sitemap: the part of the pages of the site, of collections, and those of skills."""
     base = public_base(call.request, call.env)
-    names = ["pages", *map(str, parts(call.env))]
+    of_collections = ["collections"] if all_collections(call.env).exists() else []
+    names = ["pages", *of_collections, *map(str, parts(call.env))]
     addresses = [base + reverse("marketplace:sitemap-part", args=[name]) for name in names]
     return tagged_response(call, index_of(addresses), _XML)
 
@@ -35,6 +37,9 @@ def sitemap_part(call: ApiCall) -> HttpResponseBase:
     base, name = public_base(call.request, call.env), call.path_parameters["part"]
     if name == "pages":
         return tagged_response(call, map_of([(base + page, None) for page in _PAGES]), _XML)
+    if name == "collections" and (found := newest_collections(call.env, PART)):
+        own = [(base + collection_href(one.slug), one.changed_at) for one in found]
+        return tagged_response(call, map_of([(base + reverse("marketplace:collections"), None), *own]), _XML)
     number = int(name) if name.isascii() and name.isdigit() and len(name) <= _DIGITS else None
     skills = skills_of_part(call.env, number) if number is not None else []
     if not skills:

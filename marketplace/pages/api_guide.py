@@ -36,6 +36,9 @@ GROUPS: Final = (
             Call("GET /api/v1/skills/{slug}/verify", "Whether a version passed, and what its newest scan found."),
             Call("GET /api/v1/skills/{slug}/external-scans?version=", "What engines outside this registry said of it."),
             Call("POST /api/v1/skills/{slug}/scan-again", 'Have {"version": "optional"} scanned again: 202 if asked.'),
+            Call(
+                "GET /api/v1/collections", "Sets of skills that operators put together; {slug} behind it for one set."
+            ),
             Call("GET /api/v1/skills/{slug}/repo-health", "Whether its repository answers, since when, as seen when."),
         ),
     ),

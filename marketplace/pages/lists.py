@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from django.utils import timezone
 
-from marketplace.addresses import publisher_href, skill_href
+from marketplace.addresses import collection_href, publisher_href, skill_href
 from marketplace.catalog import FacetValue, HowMany, SkillFilters, SkillPage, fetchable_versions, figures, list_skills
 from marketplace.errors import MalformedRecord
 from marketplace.judgement import Judgement, judge
@@ -15,12 +15,14 @@ from marketplace.models import SkillEntry, SkillVersion
 from marketplace.pages.list_query import FACETS, ListQuery
 from marketplace.pages.wording import capability_words, published_words
 from marketplace.pictures.weeks import weekly_publications
+from marketplace.skill_sets.reading import newest_collections
 from marketplace.skills.filter_checks import check_filters
 from vskill.environments import WorkerEnv
 from vskill.hidden_characters import visible
 
 PAGE_SIZE: Final = 24
 NEWEST: Final = 6
+NEWEST_COLLECTIONS: Final = 3
 
 
 def capabilities_of(row: SkillEntry) -> tuple[str, ...] | None:
@@ -62,6 +64,10 @@ def home_context(env: WorkerEnv) -> dict[str, Any]:
             "as_of": timezone.now(),
         },
         "newest": [card(row) for row in list_skills(env, limit=NEWEST).skills],
+        "collections": [
+            {"title": one.title, "href": collection_href(one.slug)}
+            for one in newest_collections(env, NEWEST_COLLECTIONS)
+        ],
     }
 
 

@@ -18,6 +18,7 @@ from marketplace.pages import scan_report
 from marketplace.pages import skill as skill_page
 from marketplace.pages.absence import absent
 from marketplace.pages.api_guide import GROUPS, examples
+from marketplace.pages.collection import links_of
 from marketplace.pages.contract import contract_of_version
 from marketplace.pages.decide import deciding
 from marketplace.pages.external import external_opinions
@@ -90,6 +91,7 @@ async def skill(request: HttpRequest, slug: str) -> HttpResponse:
             "repo_health": repo_health(env, found),
             "external": external_opinions(env, found),
             "deciding": deciding(env, found),
+            "collections": links_of(env, found),
         }
 
     return await _page_of_skill(request, slug, "", "marketplace/skill.html", page)

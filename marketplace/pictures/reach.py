@@ -45,19 +45,37 @@ def reach_of(capabilities: Iterable[str] | None) -> list[Target]:
     return [Target(name, tuple(one for one in given if one in deeds)) for name, deeds in TARGETS.items()]
 
 
-def draw_reach(targets: Iterable[Target]) -> SafeString:
-    """Return the map as SVG: a firm line to what is touched, a dashed one to what is not known, else none."""
+def reach_together(skills: Iterable[Iterable[str] | None]) -> list[Target]:
+    """Return what skills with these capabilities touch together.
+
+    What one of them touches is touched; else it is not known where nobody has looked at one of them.
+    """
+    each = [reach_of(one) for one in skills]
+    together = []
+    for targets in zip(*each, strict=True):
+        seen = tuple(dict.fromkeys(name for one in targets for name in one.seen or ()))
+        known = bool(seen) or all(one.seen is not None for one in targets)
+        together.append(Target(targets[0].name, seen if known else None))
+    return together or [Target(name, ()) for name in TARGETS]
+
+
+def draw_reach(targets: Iterable[Target], itself: str = "This skill") -> SafeString:
+    """Return the map as SVG: a firm line to what is touched, a dashed one to what is not known, else none.
+
+    ``itself`` is the name of what touches, of a dozen letters at most.
+    """
     listed = list(targets)
     words = "; ".join(f"{one.name}: {one.state}" for one in listed)
     rows = format_html_join("", "{}", ((_row(number, one),) for number, one in enumerate(listed)))
     return format_html(
         '<svg class="reach" viewBox="0 0 320 {}" role="img" aria-label="{}">{}'
-        '<rect class="self" x="1" y="{}" width="78" height="32" rx="6"/><text x="40" y="{}">This skill</text></svg>',
+        '<rect class="self" x="1" y="{}" width="78" height="32" rx="6"/><text x="40" y="{}">{}</text></svg>',
         _ROW * len(listed),
         f"What it can touch. {words}.",
         rows,
         _MIDDLE - 16,
         _MIDDLE + 4,
+        itself,
     )
 
 

@@ -57,6 +57,12 @@ def near_publishers(env: WorkerEnv, asked: str) -> list[str]:
     return _nearest(name, present)
 
 
+def near_values(rows: QuerySet[Any], column: str, asked: str) -> list[str]:
+    """Return the values of an indexed ``column`` of ``rows`` that are near to ``asked``, the nearest first."""
+    name = asked.strip().lower()
+    return _nearest(name, set(_neighbours(rows, column, name))) if _can_be_near(name) else []
+
+
 def with_near(sentence: str, near: Sequence[str]) -> str:
     """Return a ``sentence``, which has no full stop, about a name that nothing has, with those that are near to it."""
     return f"{sentence}. Near names: {', '.join(near)}" if near else sentence

@@ -1,0 +1,42 @@
+"""The pages of collections."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_safe
+
+from marketplace.addresses import collection_href, public_base
+from marketplace.pages.collection import collection_context, collections_context
+from marketplace.skill_sets.reading import find_collection, near_collections
+from vskill.visitors.reads import list_reads
+from vskill.web.absent import Near, NotThere
+from vskill.web.query_strings import unknown_parameter
+from vskill.worker_context import require_worker_env
+
+NO_COLLECTION = "There is no collection of this name."
+
+
+@require_safe
+async def collections(request: HttpRequest) -> HttpResponse:
+    """Show the collections by their names."""
+    if fault := unknown_parameter(request.GET, ("after",)):
+        return render(request, "400.html", {"message": fault}, status=400)
+    context = await list_reads.run(collections_context, require_worker_env(), request.GET.get("after", ""))
+    return render(request, "marketplace/collections.html", context)
+
+
+@require_safe
+async def collection(request: HttpRequest, slug: str) -> HttpResponse:
+    """Show a collection: its skills in their order, what they touch together, and how it installs as one."""
+    env = require_worker_env()
+    if fault := unknown_parameter(request.GET, ()):
+        return render(request, "400.html", {"message": fault}, status=400)
+    found = await list_reads.run(find_collection, env, slug)
+    if found is None:
+        near = await list_reads.run(near_collections, env, slug)
+        raise NotThere(NO_COLLECTION, [Near(name, collection_href(name)) for name in near])
+    if found.slug != slug:
+        return redirect(collection_href(found.slug), permanent=True)
+    context = await list_reads.run(collection_context, env, found, public_base(request, env))
+    return render(request, "marketplace/collection.html", context)
