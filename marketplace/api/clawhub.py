@@ -27,6 +27,7 @@ from marketplace.api.lookup import exact_version, named_skill, requested_version
 from marketplace.api.shapes import (
     content_fields,
     list_item,
+    loosened_fields,
     owner_shape,
     skill_shape,
     summary_of,
@@ -40,7 +41,7 @@ from marketplace.catalog import SORTS, SkillFilters, fetchable_versions, find_ve
 from marketplace.errors import InvalidListing
 from marketplace.judgement import verdict_of
 from marketplace.models import SkillEntry, SkillVersion
-from marketplace.skills.answers import search_sync
+from marketplace.skills.answers import search_answer
 from marketplace.skills.filter_checks import check_filters
 from marketplace.skills.newest_scan import newest_scan
 from marketplace.skills.slugs import base_slug
@@ -73,7 +74,8 @@ def search(call: ApiCall) -> HttpResponse:
     query, limit = parameter(call, "q"), requested_limit(call, 25, 100)
     if (mode := parameter(call, "mode")) not in ("", "exact"):
         raise ApiError(400, f"There is no mode {mode[:40]!r}. The only one is exact.")
-    hits = [(hit.skill, hit.score) for hit in search_sync(call.env, query, limit=limit)]
+    answer = search_answer(call.env, query, limit=limit)
+    hits = [(hit.skill, hit.score) for hit in answer.hits]
     if mode:
         hits = [(skill, score) for skill, score in hits if skill.slug == base_slug(query)]
     results = [
@@ -90,7 +92,7 @@ def search(call: ApiCall) -> HttpResponse:
         }
         for skill, score in hits
     ]
-    return json_response({"results": results})
+    return json_response({"results": results, **loosened_fields(answer.loosened)})
 
 
 @api_view(*SAFE, reads=list_reads)
@@ -106,7 +108,7 @@ def skills(call: ApiCall) -> HttpResponse:
     cursor = parameter(call, "cursor", longest=2000) or None
     page = list_skills(call.env, filters, sort=sort, limit=requested_limit(call, 25, 200), cursor=cursor)
     items = [list_item(offered.skill, offered.latest) for offered in with_latest_versions(call.env, page.skills)]
-    return json_response({"items": items, "nextCursor": page.next_cursor})
+    return json_response({"items": items, "nextCursor": page.next_cursor, **loosened_fields(page.loosened)})
 
 
 @api_view(*SAFE)

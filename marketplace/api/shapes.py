@@ -13,6 +13,7 @@ from marketplace.api.trust import dialects, milliseconds, said_of
 from marketplace.errors import MalformedRecord
 from marketplace.judgement import verdict_of
 from marketplace.models import SkillEntry, SkillVersion
+from marketplace.search.loosening import Asked
 from marketplace.skills.publishers import publisher_of
 from marketplace.skills.withdrawal import source_gone, withdrawn, withheld
 
@@ -23,6 +24,15 @@ def _tags(skill: SkillEntry) -> list[str]:
     except (MalformedRecord, ValueError):
         # The columns are still right, and one damaged value must not break a whole list.
         return []
+
+
+def loosened_fields(loosened: Asked | None) -> dict[str, Any]:
+    """Return ``loosened``: null, or the words that were searched for because no skill has every word of the query.
+
+    With ``allButOne``, a skill has all of these but one at most.
+    """
+    shown = None if loosened is None else {"words": list(loosened.terms), "allButOne": loosened.lacks_one}
+    return {"loosened": shown}
 
 
 def summary_of(skill: SkillEntry, warning: str) -> str:

@@ -6,7 +6,8 @@ from django.http import HttpResponse
 
 from marketplace.addresses import public_base
 from marketplace.api.http import SAFE, ApiCall, api_view, json_response, parameter, requested_limit, takes_only
-from marketplace.skills.answers import search_sync
+from marketplace.api.shapes import loosened_fields
+from marketplace.skills.answers import search_answer
 from vskill.visitors.reads import list_reads
 
 
@@ -15,7 +16,7 @@ def find(call: ApiCall) -> HttpResponse:
     """Search for ``q``; ``source`` is a URL, so that the line which the client prints works with ``skills add``."""
     takes_only(call, "q", "limit", "owner")
     base = public_base(call.request, call.env)
-    hits = search_sync(
+    answer = search_answer(
         call.env,
         parameter(call, "q"),
         limit=requested_limit(call, 20, 100),
@@ -28,6 +29,6 @@ def find(call: ApiCall) -> HttpResponse:
             "source": f"{base}/{hit.skill.publisher_handle}",
             "installs": hit.skill.downloads,
         }
-        for hit in hits
+        for hit in answer.hits
     ]
-    return json_response({"skills": found})
+    return json_response({"skills": found, **loosened_fields(answer.loosened)})

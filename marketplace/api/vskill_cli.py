@@ -18,7 +18,7 @@ from marketplace.api.http import (
     takes_only,
 )
 from marketplace.api.lookup import archive_content, exact_version, named_skill, visible_skill
-from marketplace.api.shapes import skill_shape
+from marketplace.api.shapes import loosened_fields, skill_shape
 from marketplace.api.trust import said_of_skill
 from marketplace.artifacts.archives import read_member
 from marketplace.artifacts.diffs import FileChange, compare
@@ -26,7 +26,7 @@ from marketplace.catalog import find_skill_sync, is_visible
 from marketplace.judgement import flagged
 from marketplace.models import SkillEntry, SkillVersion
 from marketplace.records import Visibility
-from marketplace.skills.answers import search_sync
+from marketplace.skills.answers import search_answer
 from marketplace.skills.blocklist import Block, BlockKind, InvalidBlock, is_blocked, list_blocks
 from marketplace.skills.versions import parse_version
 from marketplace.skills.withdrawal import why_withdrawn
@@ -41,9 +41,10 @@ def search(call: ApiCall) -> HttpResponse:
     """Search for ``q``; one hit more than ``limit`` is read, to tell whether there are more."""
     takes_only(call, "q", "limit")
     limit = requested_limit(call, 7, 100)
-    hits = search_sync(call.env, parameter(call, "q"), limit=limit + 1)
-    results = [{**skill_shape(hit.skill, None), "score": round(hit.score, 4)} for hit in hits[:limit]]
-    return json_response({"results": results, "pagination": {"hasMore": len(hits) > limit}})
+    answer = search_answer(call.env, parameter(call, "q"), limit=limit + 1)
+    results = [{**skill_shape(hit.skill, None), "score": round(hit.score, 4)} for hit in answer.hits[:limit]]
+    more = {"hasMore": len(answer.hits) > limit}
+    return json_response({"results": results, "pagination": more, **loosened_fields(answer.loosened)})
 
 
 @api_view("POST")

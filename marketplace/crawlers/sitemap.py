@@ -7,33 +7,38 @@ from datetime import datetime
 from typing import Final
 from xml.sax.saxutils import escape
 
-from django.db.models import QuerySet
+from django.db import connections
+from django.db.models import F, QuerySet
+from django.db.models.expressions import RawSQL
+from django.db.models.lookups import Exact
 
 from marketplace.models import SkillEntry
+from marketplace.skills.filtered import Unindexed
 from marketplace.skills.visibility import listed_skills
 from vskill.environments import WorkerEnv
 
 # The protocol allows 50,000 addresses; a part of these takes a few hundredths of a second.
 PART: Final = 2_000
 MOST_PARTS: Final = 1_000
-# Rows that are looked at for the next one of this environment.
-_AHEAD: Final = 100
 _XMLNS: Final = "http://www.sitemaps.org/schemas/sitemap/0.9"
 
 
 def parts(env: WorkerEnv) -> list[int]:
     """Return the numbers of the parts that have a skill, the oldest first; call it on a database thread."""
-    numbers: list[int] = []
-    start = 0
-    while len(numbers) < MOST_PARTS:
-        rows = _listed(env).filter(pk__gte=start).order_by("pk").values_list("pk", "namespace")[:_AHEAD]
-        if not (found := list(rows)):
-            break
-        own = next((pk for pk, namespace in found if namespace == env.name), None)
-        if own is not None:
-            numbers.append(own // PART)
-        start = found[-1][0] + 1 if own is None else (own // PART + 1) * PART
-    return numbers
+    # Each step looks up the first skill behind the part before, so that one statement takes as many steps as parts.
+    behind = RawSQL("((SELECT part.number) + 1) * %s", (PART,))
+    first = _listed(env).filter(Exact(Unindexed(F("namespace")), env.name)).order_by("pk").values("pk")
+    (one, one_given), (following, given) = (
+        rows.query.get_compiler(env.database).as_sql() for rows in (first[:1], first.filter(pk__gte=behind)[:1])
+    )
+    text = (
+        f"WITH RECURSIVE part(number) AS (SELECT ({one}) / %s UNION ALL "  # noqa: S608 - a query of our own
+        f"SELECT ({following}) / %s FROM part WHERE part.number IS NOT NULL) "
+        "SELECT number FROM part WHERE number IS NOT NULL LIMIT %s"
+    )
+    with connections[env.database].cursor() as cursor:
+        cursor.execute(text, [*one_given, PART, *given, PART, MOST_PARTS])
+        return [int(number) for (number,) in cursor.fetchall()]
 
 
 def skills_of_part(env: WorkerEnv, number: int) -> list[tuple[str, datetime | None]]:

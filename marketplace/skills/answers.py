@@ -44,5 +44,5 @@ def search_answer(env: WorkerEnv, query: str, *, limit: int = 20, publisher_hand
 
 
 def search_sync(env: WorkerEnv, query: str, *, limit: int = 20, publisher_handle: str = "") -> list[SearchHit]:
-    """Return at most ``limit`` hits for the ``query``, of one publisher by its ``publisher_handle``; see ``search_answer``."""
+    """Return at most ``limit`` hits for ``query``, of one publisher by ``publisher_handle``; see ``search_answer``."""
     return search_answer(env, query, limit=limit, publisher_handle=publisher_handle).hits

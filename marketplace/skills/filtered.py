@@ -69,13 +69,14 @@ class FacetValue(NamedTuple):
     or_more: bool = False
 
 
-class _Unindexed(Func):
+class Unindexed(Func):
     """A column that SQLite compares row by row: without statistics it cannot tell which index leaves fewer rows."""
 
     arity = 1
     template = "%(expressions)s"
 
     def as_sqlite(self, compiler: Any, connection: Any, **context: Any) -> Any:
+        """Return the column with a sign, which no index has."""
         return self.as_sql(compiler, connection, template="+%(expressions)s", **context)
 
 
@@ -197,7 +198,7 @@ class FilteredSkills:
 
     def _condition(self, name: str) -> Any:
         if name in _COLUMN_FACETS:
-            return Exact(_Unindexed(F(_COLUMN_FACETS[name])), self._facets[name])
+            return Exact(Unindexed(F(_COLUMN_FACETS[name])), self._facets[name])
         return Exists(self._having(name).filter(skill_id=OuterRef("pk")))
 
     def _having(self, name: str) -> QuerySet[Any]:

@@ -224,3 +224,27 @@ def test_an_install_report_is_taken_and_counts_nothing(client: Client, env: Work
     for address in ("/api/v1/skills/installs", "/api/v1/skills/hello-skill/installs"):
         assert client.post(address, {"version": "1"}, content_type="application/json").json()["ok"] is True
     assert downloads(env) == 0
+
+
+@pytest.mark.parametrize(
+    ("address", "found"),
+    [
+        ("/api/search", "skills"),
+        ("/api/v1/search", "results"),
+        ("/api/v1/skills/search", "results"),
+        ("/api/v1/skills", "items"),
+    ],
+)
+def test_a_search_says_what_was_searched_for_where_no_skill_has_every_word(
+    client: Client, env: WorkerEnv, address: str, found: str
+) -> None:
+    publish_example(env, name="extract-invoices", description="Totals of a year.")
+    for query, loosened in {
+        "extract": None,
+        "kubernetes": None,
+        "extrcat": {"words": ["extract"], "allButOne": False},
+        "totals invoices kubernetes": {"words": ["totals", "invoices"], "allButOne": False},
+    }.items():
+        answer = get(client, f"{address}?q={query}")
+        assert answer["loosened"] == loosened
+        assert len(answer[found]) == (query != "kubernetes")
