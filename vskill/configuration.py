@@ -16,6 +16,7 @@ import environ
 from vskill.client_kinds import NETWORKS, RATE
 from vskill.engine_variables import ENGINE_VARIABLES, SCAN_SECRET
 from vskill.reference_variables import REFERENCE_VARIABLES
+from vskill.source_variables import SOURCE_VARIABLES
 from vskill.variable_kinds import (
     HOSTS,
     SWITCH,
@@ -136,6 +137,7 @@ VARIABLES: Final[tuple[Variable, ...]] = (
         Variable("DEMO", SWITCH, True, "load the demo on the first start", matters=True),
     ),
     *ENGINE_VARIABLES,
+    *SOURCE_VARIABLES,
     *grouped(
         "What it accepts",
         Variable(
@@ -156,13 +158,6 @@ VARIABLES: Final[tuple[Variable, ...]] = (
             shown="one, named `default`",
             example='{"default": {"hosts": ["skills.example.org"], "public_url": "https://skills.example.org"}}',
             matters=True,
-        ),
-        Variable("VSKILL_FETCH_SECONDS", duration(above=0), 60.0, "time that a fetch may take"),
-        Variable(
-            "VSKILL_FETCH_PROCESSES",
-            integer(minimum=1),
-            6,
-            "fetches of a process that run at once, from one host at most half of them; the others wait",
         ),
         Variable("VSKILL_SCAN_PROCESSES", integer(minimum=1), 2, "scans of a consumer that run at once", matters=True),
     ),

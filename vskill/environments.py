@@ -20,7 +20,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.signals import setting_changed
 
 from vskill.errors import VskillError
-from vskill.source_credentials import SourceCredential, check_secrets, read_credentials
+from vskill.source_credentials import SourceCredential, check_secrets, read_credentials, read_proxy
 from vskill.variable_kinds import HOSTS, Fault
 
 # It has to fit the namespace column of an entry.
@@ -50,6 +50,8 @@ class Policy:
     ``source_private_hosts``: host names that may resolve to private addresses (an internal git server).
     ``source_rewrites``: pairs of URL prefixes, the first replaced by the second for fetching only (a mirror).
     ``source_ca_file``: PEM file of the authority that signed the certificates of internal hosts.
+    ``source_proxy``: address of the proxy through which everything is fetched; the secret of the same name is
+    ``user:password`` for it.
     ``source_credentials``: which secret is sent to which host, or owner on a host, that asks for sign-in.
     ``trusted_owners``: ``host/owner`` whose skills are not held for findings below critical (VENDOR_APPROVED).
     ``scan_trusted_owners``: whether engines read the skills of trusted owners; without it they are published as "not
@@ -65,6 +67,7 @@ class Policy:
     source_private_hosts: tuple[str, ...] = ()
     source_rewrites: tuple[tuple[str, str], ...] = ()
     source_ca_file: str = ""
+    source_proxy: str = ""
     source_credentials: tuple[SourceCredential, ...] = ()
     trusted_owners: tuple[str, ...] = ()
     scan_trusted_owners: bool = True
@@ -173,7 +176,7 @@ def _policy_value(name: str, option: str, value: Any) -> Any:
         return _listed(name, option, value)
     if not isinstance(value, str):
         raise ImproperlyConfigured(f"VSKILL_ENVIRONMENTS: {option!r} of {name!r} is a text; it was {value!r}.")
-    return value
+    return read_proxy(name, value) if option == "source_proxy" else value
 
 
 def _policy(name: str, options: Mapping[str, Any]) -> Policy:

@@ -1,4 +1,4 @@
-"""The credentials of an environment for repositories that ask for sign-in, as plain values from the settings.
+"""The credentials of an environment for repositories that ask for sign-in and for a proxy, as plain values.
 
 A credential names a secret and never holds one, so that settings can be shown and compared.
 """
@@ -15,6 +15,7 @@ from django.core.exceptions import ImproperlyConfigured
 # GitHub's name for the user of a token. GitLab, Gitea and Forgejo take a token with any user.
 TOKEN_USER: Final = "x-access-token"  # noqa: S105 - the name of a user, not a secret
 _PLACE: Final = re.compile(r"(?P<host>[a-z0-9._-]+|\[[0-9a-f:.]+\])(?P<port>:[0-9]{1,5})?(?P<path>(/[^\s/@?#]+)*)/?")
+_PROXY: Final = re.compile(r"https?://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):[0-9]{1,5}/?")
 _KINDS: Final = ("token", "basic")
 
 
@@ -73,8 +74,26 @@ def _credential(name: str, place: str, options: Any) -> SourceCredential:
     return SourceCredential(canonical, kind, user, options.get("secret", ""))
 
 
+def read_proxy(name: str, url: str) -> str:
+    """Return the address of the proxy of the environment ``name``, or ''; raise ``ImproperlyConfigured``.
+
+    What is raised does not repeat the address, which may hold a password.
+    """
+    if url and not _PROXY.fullmatch(url):
+        raise ImproperlyConfigured(
+            f"'source_proxy' of {name!r} is no address as http://proxy.example.org:3128, with a port and without a "
+            "user. A user and password for it are the secret 'source_proxy' (VSKILL_SOURCE_PROXY_LOGIN)."
+        )
+    return url.rstrip("/")
+
+
 def check_secrets(name: str, credentials: Collection[SourceCredential], secrets: Mapping[str, str]) -> None:
     """Raise ``ImproperlyConfigured`` where a credential names no secret of the environment, or one that is no text."""
+    login = secrets.get("source_proxy")
+    if login is not None and not (login.isprintable() and login.isascii() and login.partition(":")[2]):
+        raise ImproperlyConfigured(
+            f"The secret 'source_proxy' of {name!r} is not user:password in plain letters, digits and signs."
+        )
     for one in credentials:
         if one.secret not in secrets:
             known = ", ".join(sorted(secrets)) or "none"

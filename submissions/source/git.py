@@ -166,7 +166,7 @@ async def _fetch(
     for url in await asyncio.to_thread(lambda: list(_addresses_to_try(repository, policy))):
         configuration = await _configuration(url, policy, limits)
         sandbox = await open_sandbox(directory, configuration=configuration)
-        origin = Origin(url, urlsplit(url).scheme, configuration, repository.host, policy.login_for(url))
+        origin = Origin.under(policy, url, configuration, repository.host)
         try:
             place = (
                 Place() if commit_sha is not None else await choose_place(sandbox, origin, repository.places, limits)
@@ -248,7 +248,7 @@ async def _configuration(url: str, policy: SourcePolicy, limits: FetchLimits) ->
     # Pinned, so that git connects to a checked address even if the name resolves differently a moment later.
     pinned = await pin(url, policy, seconds=limits.seconds)
     addresses = ",".join(f"[{address}]" if ":" in address else address for address in pinned.addresses)
-    resolve = "" if ":" in pinned.host else f"{pinned.host}:{pinned.port}:{addresses}"
+    resolve = f"{pinned.host}:{pinned.port}:{addresses}" if addresses and ":" not in pinned.host else ""
     return fetch_configuration(resolve=resolve, safe_directory="", ca_file=policy.ca_file)
 
 

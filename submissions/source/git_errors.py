@@ -48,6 +48,7 @@ _LARGE = (
 _SLOW = "The host sent almost nothing for 20 seconds, so the fetch was stopped. Try again later."
 _TLS = "The certificate of the host could not be verified, so nothing was fetched."
 
+_PROXY = "The proxy of this registry did not let it through to {host}. Try again later, or tell an operator."
 _BUSY = "The host is in trouble or takes no more requests at the moment. Try again later."
 
 _NO_ENTRY = r"authentication failed|returned error: (401|403)"
@@ -56,6 +57,7 @@ _ASKS = r"could not read (username|password)|terminal prompts disabled"
 _KNOWN: tuple[tuple[str, type[SourceError], str], ...] = (
     # First, because the words that the host says with it may be any.
     (r"returned error: (5\d\d|408|429)", FetchFailed, _BUSY),
+    (r"connect tunnel failed|from proxy after connect|could not resolve proxy|proxy connect", FetchFailed, _PROXY),
     (r"file too large", RepositoryTooLarge, _LARGE),
     (r"out of memory|cannot allocate memory|mmap failed|unable to create threads?", RepositoryTooLarge, _LARGE),
     (r"operation too slow|less than \d+ bytes/sec", FetchTimedOut, _SLOW),

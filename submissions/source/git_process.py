@@ -93,9 +93,7 @@ class GitSandbox:
         """
         variables = origin.variables() if origin is not None else {}
         result = await self._run(self.git_dir, *arguments, limits=limits, stdin=stdin, variables=variables)
-        if origin is None or origin.login is None:
-            return result
-        return replace(result, stderr=origin.login.scrub(result.stderr))
+        return result if origin is None else replace(result, stderr=origin.scrub(result.stderr))
 
     async def _run(
         self, git_dir: Path, *arguments: str, limits: ChildLimits, stdin: bytes, variables: Mapping[str, str]

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from urllib.parse import urlsplit
 
 from submissions.source.logins import Login
+from submissions.source.proxies import Proxy
+from submissions.source.urls import SourcePolicy
 
 
 @dataclass(frozen=True)
 class Origin:
     """Where a commit is fetched from: the address, its transport, the configuration for it, and the host ('': here).
 
-    ``login`` is what the host gets to see with it. It is written into no file: the configuration is.
+    ``login`` is what the host gets to see, and ``proxy`` what git goes through. Both are written into no file, as
+    the configuration is.
     """
 
     url: str
@@ -20,6 +24,12 @@ class Origin:
     configuration: Sequence[tuple[str, str]]
     host: str
     login: Login | None = field(default=None, repr=False)
+    proxy: Proxy | None = None
+
+    @classmethod
+    def under(cls, policy: SourcePolicy, url: str, configuration: Sequence[tuple[str, str]], host: str) -> Origin:
+        """Return the origin that ``url`` is, with what ``policy`` has it reached with."""
+        return cls(url, urlsplit(url).scheme, configuration, host, policy.login_for(url), policy.proxy)
 
     def variables(self) -> dict[str, str]:
         """Return the variables of a git process that may talk to this origin.
@@ -27,12 +37,19 @@ class Origin:
         The header is in the environment of git, which only this user and root can read, and never in its arguments,
         which everybody can. git gets it for this host and port alone, and follows no redirect.
         """
-        variables = {"GIT_ALLOW_PROTOCOL": self.transport or "none"}
+        settings: list[tuple[str, str]] = []
         if self.login is not None and self.login.is_for(self.url):
             base = "/".join(self.url.split("/")[:3])
-            variables |= {
-                "GIT_CONFIG_COUNT": "1",
-                "GIT_CONFIG_KEY_0": f"http.{base}/.extraHeader",
-                "GIT_CONFIG_VALUE_0": f"Authorization: {self.login.header}",
-            }
+            settings.append((f"http.{base}/.extraHeader", f"Authorization: {self.login.header}"))
+        if self.proxy is not None:
+            settings += [("http.proxy", self.proxy.for_git()), ("http.proxyAuthMethod", "basic")]
+        variables = {"GIT_ALLOW_PROTOCOL": self.transport or "none", "GIT_CONFIG_COUNT": str(len(settings))}
+        for number, (key, value) in enumerate(settings):
+            variables |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
         return variables
+
+    def scrub(self, text: bytes) -> bytes:
+        """Return what git or the host said, without a secret of ours."""
+        for one in (self.login, self.proxy):
+            text = one.scrub(text) if one is not None else text
+        return text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import http.client
 import ssl
-from collections.abc import Container, Generator
+from collections.abc import Container, Generator, Iterable
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -30,14 +30,16 @@ class Ended(Exception):
 class PinnedClient:
     """Sends requests to the addresses that they name, and to no other.
 
-    ``ca_file`` is a PEM file of authorities that are trusted beside the system's.
+    ``ca_file`` is a PEM file of authorities that are trusted beside the system's. With a ``proxy`` (its ``url``, and
+    ``login`` as ``user:password``) each request goes through a tunnel of that, to the host by its name.
     """
 
-    def __init__(self, ca_file: str | None) -> None:
+    def __init__(self, ca_file: str | None, proxy: dict[str, Any] | None = None) -> None:
         self._context = ssl.create_default_context()
         if ca_file is not None:
             self._context.load_verify_locations(ca_file)
-        self._pools: dict[tuple[str, int], urllib3.HTTPSConnectionPool] = {}
+        self._pools: dict[tuple[str, int], urllib3.HTTPConnectionPool] = {}
+        self._proxy = self._through(proxy) if proxy is not None else None
 
     def send(
         self, method: str, to: dict[str, Any], body: bytes | None = None, *, wanted: Container[int] = (200,)
@@ -77,7 +79,11 @@ class PinnedClient:
         addresses: list[str],
     ) -> urllib3.BaseHTTPResponse:
         known = [self._pools[place]] if place in self._pools else []
-        fresh = (self._pool(place, address) for address in addresses[:_TRIED_ADDRESSES])
+        fresh: Iterable[urllib3.HTTPConnectionPool]
+        if self._proxy is not None:
+            fresh = [self._proxy.connection_from_host(*place, scheme="https")]
+        else:
+            fresh = (self._pool(place, address) for address in addresses[:_TRIED_ADDRESSES])
         failure: Exception | None = None
         for pool in known or fresh:
             try:
@@ -98,6 +104,17 @@ class PinnedClient:
                 return response
         raise Ended("unreachable", _said(failure))
 
+    def _through(self, proxy: dict[str, Any]) -> urllib3.ProxyManager:
+        headers = urllib3.make_headers(proxy_basic_auth=proxy["login"]) if proxy["login"] else None
+        return urllib3.ProxyManager(
+            proxy["url"],
+            proxy_headers=headers,
+            proxy_ssl_context=self._context,
+            ssl_context=self._context,
+            timeout=_TIMEOUT,
+            maxsize=1,
+        )
+
     def _pool(self, place: tuple[str, int], address: str) -> urllib3.HTTPSConnectionPool:
         return urllib3.HTTPSConnectionPool(
             f"[{address}]" if ":" in address else address,
@@ -111,6 +128,8 @@ class PinnedClient:
 
 
 def _said(failure: Exception | None) -> str:
+    if isinstance(failure, urllib3.exceptions.ProxyError):
+        return "the proxy of this registry does not let it through"
     text = str(failure).lower()
     if "certificate" in text:
         return "the certificate of its host could not be verified"

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
+from typing import Final
 from urllib.parse import urlsplit
 
-from submissions.source.errors import HostNotAllowed
-from submissions.source.hosts import normalise_host, resolve_public
+from submissions.source.errors import FetchFailed, HostNotAllowed
+from submissions.source.hosts import normalise_host, refuse_private_name, resolve_public
 from submissions.source.urls import SourcePolicy
+
+logger = logging.getLogger(__name__)
+
+# Networks that let nothing out but through a proxy often have no resolver that answers.
+_LOOK_UP_SECONDS: Final = 3.0
 
 
 @dataclass(frozen=True)
 class Pinned:
-    """A host, its port, and the only addresses that it may be contacted at."""
+    """A host, its port, and the only addresses that it may be contacted at; behind a proxy there may be none known."""
 
     host: str
     port: int
@@ -23,7 +30,8 @@ async def pin(url: str, policy: SourcePolicy, *, seconds: float, may_be_private:
     """Resolve the host of an https ``url`` and return its addresses, all of them allowed by ``policy``.
 
     Without ``may_be_private`` they have to be public, whatever the policy allows. The resolver may take ``seconds``.
-    Raises HostNotAllowed, and FetchFailed where the name does not resolve.
+    Raises HostNotAllowed, and FetchFailed where the name does not resolve. Where the policy has a proxy, the proxy
+    resolves the name again; it is looked up here only to refuse what is known to be private, and need not be found.
     """
     try:
         parts = urlsplit(url)
@@ -33,7 +41,15 @@ async def pin(url: str, policy: SourcePolicy, *, seconds: float, may_be_private:
     if parts.scheme != "https" or normalise_host(f"[{host}]" if ":" in host else host) != host:
         raise _not_plain()
     allowed = may_be_private and may_lead_to_private(host, parts.port, policy)
-    return Pinned(host, port, await resolve_public(host, port, private_allowed=allowed, seconds=seconds))
+    if policy.proxy is None:
+        return Pinned(host, port, await resolve_public(host, port, private_allowed=allowed, seconds=seconds))
+    if not allowed and refuse_private_name(host) is not None:
+        raise HostNotAllowed(f"The host {host} is not on the public internet, so nothing was fetched.")
+    try:
+        await resolve_public(host, port, private_allowed=allowed, seconds=min(seconds, _LOOK_UP_SECONDS))
+    except FetchFailed:
+        logger.debug("%s is not found by name here; the proxy decides", host)
+    return Pinned(host, port, ())
 
 
 def may_lead_to_private(host: str, port: int | None, policy: SourcePolicy) -> bool:

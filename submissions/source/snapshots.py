@@ -169,7 +169,7 @@ def _describe(folder: Path, snapshot: Snapshot) -> None:
         "commit": snapshot.commit_sha,
         "directory": str(snapshot.sandbox.directory.relative_to(folder)),
         "ref": snapshot.ref,
-        "origin": [origin.url, origin.transport, list(origin.configuration), origin.host],
+        "origin": [origin.url, list(origin.configuration), origin.host],
     }
     # Replaced as a whole: readers ask for it without the lock.
     written = folder / f"{_DESCRIPTION}.written"
@@ -184,10 +184,8 @@ async def _opened(env: WorkerEnv, folder: Path) -> Snapshot | None:
     except FileNotFoundError:
         return None
     sandbox = await reopen_sandbox(folder / described["directory"])
-    url, transport, configuration, host = described["origin"]
-    origin = Origin(
-        url, transport, [(name, value) for name, value in configuration], host, source_policy(env).login_for(url)
-    )
+    url, configuration, host = described["origin"]
+    origin = Origin.under(source_policy(env), url, [(name, value) for name, value in configuration], host)
     return Snapshot(described["commit"], sandbox.git_dir, (), sandbox, _limits(), origin, described["ref"])
 
 

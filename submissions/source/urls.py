@@ -14,6 +14,7 @@ from submissions.source.errors import EXAMPLE, NAMES_A_USER, InvalidRepositoryUR
 from submissions.source.hosts import normalise_host, refuse_private_name
 from submissions.source.logins import Login, login_for
 from submissions.source.places import Place, is_possible_ref
+from submissions.source.proxies import Proxy
 from submissions.source.spellings import Written, write_out
 from submissions.source.web_pages import split_page
 from vskill.hidden_characters import visible
@@ -32,7 +33,7 @@ class SourcePolicy:
     may resolve to private or loopback addresses. ``rewrites`` are pairs of URL prefixes; the first that matches the
     canonical URL is replaced for the fetch alone (a mirror, or tests), and its target needs no entry in the other two.
     ``ca_file`` is a PEM file for hosts whose certificate is signed by a private authority. ``logins`` are for hosts
-    that ask for sign-in.
+    that ask for sign-in. Where there is a ``proxy``, everything is fetched through it.
     """
 
     file_roots: tuple[Path, ...] = ()
@@ -40,6 +41,7 @@ class SourcePolicy:
     rewrites: tuple[tuple[str, str], ...] = ()
     ca_file: Path | None = None
     logins: tuple[Login, ...] = ()
+    proxy: Proxy | None = None
 
     def allows_private(self, host: str, port: int | None) -> bool:
         """Tell whether a host may be private; ``port`` None means 443."""

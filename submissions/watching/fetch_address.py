@@ -100,6 +100,7 @@ async def _ask(
         "to": {"url": url, "host": to.host, "port": to.port, "addresses": to.addresses, "headers": headers},
         "bytes": limits.size,
         "ca_file": str(policy.ca_file) if policy.ca_file is not None else None,
+        "proxy": policy.proxy.for_child() if policy.proxy is not None else None,
     }
     with tempfile.TemporaryDirectory(prefix="vskill-watch-") as folder:
         result = await run_child(

@@ -52,7 +52,7 @@ def _digest(content: bytes, media_type: str) -> str:
 
 
 def _fetched(job: dict[str, Any]) -> dict[str, Any]:
-    response = PinnedClient(job["ca_file"]).send("GET", job["to"], wanted=(200, 304))
+    response = PinnedClient(job["ca_file"], job["proxy"]).send("GET", job["to"], wanted=(200, 304))
     if response.status == 304:
         response.close()
         return {"end": "unchanged"}

@@ -183,6 +183,7 @@ class _Transfer:
     async def _run(self, what: str, job: dict[str, Any], pointers: Sequence[Pointer]) -> list[dict[str, Any]]:
         """Return what a child says of each object that goes on, and note what it says of the others."""
         ca_file = self._policy.ca_file
+        proxy = self._policy.proxy.for_child() if self._policy.proxy is not None else None
         result = await run_child(
             PreparedScript(_SCRIPT, (what,)),
             env={"LC_ALL": "C", "PYTHONUTF8": "1"},
@@ -194,7 +195,9 @@ class _Transfer:
                 cpu_seconds=int(self._limits.seconds) + 1,
                 file_bytes=max(pointer.size for pointer in pointers) + 1,
             ),
-            stdin=json.dumps({**job, "ca_file": str(ca_file) if ca_file is not None else None}).encode("ascii"),
+            stdin=json.dumps(
+                {**job, "ca_file": str(ca_file) if ca_file is not None else None, "proxy": proxy}
+            ).encode(),
         )
         if result.outcome is ChildOutcome.EXITED and (fault := fault_of_child(result.stderr)) is not None:
             raise MachineFault(f"objects of Git LFS could not be fetched on this server: {visible(fault, 200)}")

@@ -103,7 +103,7 @@ def _write(client: PinnedClient, one: dict[str, Any]) -> None:
 def main(arguments: list[str]) -> None:
     """Do the job that ``arguments`` name, ``ask`` or ``fetch``, and print a line for each object as soon as it ends."""
     job: dict[str, Any] = json.loads(sys.stdin.buffer.read())
-    client = PinnedClient(job["ca_file"])
+    client = PinnedClient(job["ca_file"], job["proxy"])
     for line in (_ask if arguments == ["ask"] else _fetch)(client, job):
         sys.stdout.write(json.dumps(line) + "\n")
         sys.stdout.flush()

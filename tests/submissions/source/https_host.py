@@ -29,13 +29,14 @@ class HttpsHost:
     """The port of the host, and every path that was requested from it; a host may know only the first protocol.
 
     ``logins`` says for the beginning of a path what the header Authorization has to be; ``sent`` is what it was, for
-    every request. ``during`` is called while a client waits for its answer.
+    every request. ``during`` is called while a client waits for its answer. ``clients`` are the ports of its clients.
     """
 
     port: int
     logins: dict[str, str] = field(default_factory=dict)
     sent: list[tuple[str, str]] = field(default_factory=list)
     during: Callable[[], None] = lambda: None
+    clients: set[int] = field(default_factory=set)
     answers: dict[str, Answer] = field(default_factory=dict)
     speaks_version_2: bool = True
     requests: list[str] = field(default_factory=list)
@@ -71,6 +72,7 @@ class _Handler(BaseHTTPRequestHandler):
         host, sent = self.server.host, self.headers.get("Authorization", "")
         host.requests.append(self.path)
         host.sent.append((self.path, sent))
+        host.clients.add(self.client_address[1])
         host.during()
         if any(self.path.startswith(beginning) and sent != login for beginning, login in host.logins.items()):
             self._ask_for_a_login()

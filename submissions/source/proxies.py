@@ -1,0 +1,34 @@
+"""The proxy through which everything is fetched, where the network of the server lets nothing out but by one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote
+
+
+@dataclass(frozen=True)
+class Proxy:
+    """The ``url`` of a proxy, and the ``login`` for it, ``user:password`` or ''; the login is in no ``repr``."""
+
+    url: str
+    login: str = field(default="", repr=False)
+
+    def for_git(self) -> str:
+        """Return the value of git's ``http.proxy``, which holds the login."""
+        if not self.login:
+            return self.url
+        scheme, _, rest = self.url.partition("://")
+        user, _, password = self.login.partition(":")
+        return f"{scheme}://{quote(user, safe='')}:{quote(password, safe='')}@{rest}"
+
+    def for_child(self) -> dict[str, Any]:
+        """Return what ``PinnedClient`` takes, for a job that is written into the input of a child."""
+        return {"url": self.url, "login": self.login}
+
+    def scrub(self, text: bytes) -> bytes:
+        """Return ``text`` without the login, which git may repeat where it cannot reach the proxy."""
+        password = self.login.partition(":")[2]
+        for one in (quote(password, safe=""), password):
+            text = text.replace(one.encode(), b"(secret)") if password else text
+        return text

@@ -1,0 +1,87 @@
+"""A real proxy on loopback that opens tunnels: the only way out of the network of a test."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+
+@dataclass
+class ConnectProxy:
+    """What was asked of the proxy, and by which ports it went on.
+
+    ``heads`` are the headers of each request, ``targets`` the places that tunnels were asked to. ``login`` is what
+    Proxy-Authorization has to be ('' for anything), ``status`` what it answers in the place of a tunnel. Every name
+    leads to this machine.
+    """
+
+    port: int
+    targets: list[str] = field(default_factory=list)
+    heads: list[str] = field(default_factory=list)
+    ports: set[int] = field(default_factory=set)
+    login: str = ""
+    status: int = 200
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.proxy = ConnectProxy(self.server_address[1])
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: _Server
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name http.server gives it
+        """Print nothing."""
+
+    def do_CONNECT(self) -> None:
+        proxy = self.server.proxy
+        proxy.targets.append(self.path)
+        proxy.heads.append(str(self.headers))
+        wrong = proxy.login and self.headers.get("Proxy-Authorization") != proxy.login
+        if wrong or proxy.status != 200:
+            self.send_error(407 if wrong else proxy.status)
+            return
+        with socket.create_connection(("127.0.0.1", int(self.path.rpartition(":")[2]))) as onward:
+            proxy.ports.add(onward.getsockname()[1])
+            self.send_response(200)
+            self.end_headers()
+            back = threading.Thread(target=_copy, args=(onward, self.connection))
+            back.start()
+            _copy(self.connection, onward)
+            back.join()
+        self.close_connection = True
+
+
+def _copy(source: socket.socket, sink: socket.socket) -> None:
+    with suppress(OSError):
+        while received := source.recv(65536):
+            sink.sendall(received)
+    for end in (source, sink):
+        with suppress(OSError):
+            end.shutdown(socket.SHUT_RDWR)
+
+
+@contextmanager
+def connect_proxy() -> Iterator[ConnectProxy]:
+    """Run the proxy on a port of loopback."""
+    server = _Server()
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield server.proxy
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()

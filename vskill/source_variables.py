@@ -1,0 +1,61 @@
+"""The variables about fetching repositories, for all environments of an installation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from vskill.variable_kinds import TEXT, duration, integer
+from vskill.variables import Variable, grouped
+
+PROXY_LOGIN: Final = "VSKILL_SOURCE_PROXY_LOGIN"
+SOURCE_VARIABLES: Final[list[Variable]] = grouped(
+    "What it accepts",
+    Variable(
+        "VSKILL_SOURCE_CA_FILE",
+        TEXT,
+        "",
+        "absolute path of a PEM file with the authority that signed the certificates of your own git hosts, in every "
+        "environment that names none; see [private-repositories.md](private-repositories.md)",
+        shown="none",
+        example="/etc/ssl/corp.pem",
+    ),
+    Variable(
+        "VSKILL_SOURCE_PROXY",
+        TEXT,
+        "",
+        "the proxy through which everything is fetched and past which nothing is, in every environment that "
+        "names none; without a user, as `http://proxy.example.org:3128`",
+        shown="none",
+        example="http://proxy.example.org:3128",
+    ),
+    Variable(PROXY_LOGIN, TEXT, "", "`user:password` for that proxy", shown="none", secret=True),
+    Variable("VSKILL_FETCH_SECONDS", duration(above=0), 60.0, "time that a fetch may take"),
+    Variable(
+        "VSKILL_FETCH_PROCESSES",
+        integer(minimum=1),
+        6,
+        "fetches of a process that run at once, from one host at most half of them; the others wait",
+    ),
+)
+
+
+def with_common_sources(environments: Mapping[str, dict[str, Any]], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of all ``environments`` with the authority and the proxy of these variables.
+
+    They count for an environment whose policy names none of its own, so that nothing that is added later goes past the
+    proxy. An empty one of its own is none.
+    """
+    return {name: _with_common(options, values) for name, options in environments.items()}
+
+
+def _with_common(options: dict[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    policy, secrets = options.get("policy", {}), options.get("secrets", {})
+    if not isinstance(policy, dict) or not isinstance(secrets, dict):
+        # The environment says so itself, when it is built.
+        return options
+    common = {"source_ca_file": values["VSKILL_SOURCE_CA_FILE"], "source_proxy": values["VSKILL_SOURCE_PROXY"]}
+    missing = {key: value for key, value in common.items() if value and key not in policy}
+    if "source_proxy" in missing and values[PROXY_LOGIN]:
+        secrets = {"source_proxy": PROXY_LOGIN, **secrets}
+    return {**options, "policy": {**policy, **missing}, "secrets": secrets} if missing else options
