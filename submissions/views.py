@@ -39,13 +39,12 @@ _MOST_OF_GROUP = 50
 async def submission(request: HttpRequest, submission_id: str) -> HttpResponse:
     """Show the state of one submission; ``?fragment=1`` returns the part of the page that refreshes itself."""
     env = require_worker_env()
-    try:
-        context = await page_reads.run(_submission_context, env, submission_id)
-    except SubmissionNotFound as error:
-        raise await _not_there(env, submission_id, error) from error
     fragment = "fragment" in request.GET
     template = "submissions/_submission_live.html" if fragment else "submissions/submission.html"
-    response = render(request, template, context)
+    try:
+        response = await page_reads.render(request, template, _submission_context, env, submission_id)
+    except SubmissionNotFound as error:
+        raise await _not_there(env, submission_id, error) from error
     response["Cache-Control"] = "no-store"
     return response
 
@@ -95,7 +94,7 @@ async def queue(request: HttpRequest) -> HttpResponse:
         message = f"There is no group {group[:40]!r} of submissions. It is one of: {', '.join(Group)}."
         return render(request, "400.html", {"message": message}, status=400)
     template = "submissions/_queue_live.html" if "fragment" in request.GET else "submissions/queue.html"
-    response = render(request, template, await list_reads.run(_queue_context, env, repository, group))
+    response = await list_reads.render(request, template, _queue_context, env, repository, group)
     response["Cache-Control"] = "no-store"
     return response
 

@@ -24,10 +24,15 @@ async def compare(request: HttpRequest) -> HttpResponse:
     try:
         if fault := unknown_parameter(request.GET, ("skill",)):
             raise InvalidListing(fault)
-        context = await page_reads.run(compare_context, require_worker_env(), request.GET.getlist("skill"))
+        env, names = require_worker_env(), request.GET.getlist("skill")
+
+        def answer() -> HttpResponse:
+            context = compare_context(env, names)
+            return render(request, "marketplace/compare.html", context, status=200 if context["columns"] else 404)
+
+        return await page_reads.run(answer)
     except InvalidListing as error:
         return render(request, "400.html", {"message": str(error)}, status=400)
-    return render(request, "marketplace/compare.html", context, status=200 if context["columns"] else 404)
 
 
 @require_safe
@@ -36,8 +41,13 @@ async def version_changes(request: HttpRequest, slug: str) -> HttpResponse:
     if fault := unknown_parameter(request.GET, ("from", "to")):
         return render(request, "400.html", {"message": fault}, status=400)
     before, after = (request.GET.get(name, "").strip()[:_LONGEST] for name in ("from", "to"))
-    context = await page_reads.run(version_compare_context, require_worker_env(), slug, before, after)
-    if isinstance(context, str):
-        query = f"?{request.GET.urlencode()}" if request.GET else ""
-        return HttpResponsePermanentRedirect(skill_href(context, "compare") + query)
-    return render(request, "marketplace/version_changes.html", context)
+    env = require_worker_env()
+
+    def answer() -> HttpResponse:
+        context = version_compare_context(env, slug, before, after)
+        if isinstance(context, str):
+            query = f"?{request.GET.urlencode()}" if request.GET else ""
+            return HttpResponsePermanentRedirect(skill_href(context, "compare") + query)
+        return render(request, "marketplace/version_changes.html", context)
+
+    return await page_reads.run(answer)

@@ -42,9 +42,12 @@ NO_PUBLISHER = "Nobody of this name has published a skill here."
 async def home(request: HttpRequest) -> HttpResponse:
     """Show the figures of the registry, its newest skills and how a skill gets published."""
     env = require_worker_env()
-    context = await list_reads.run(home_context, env)
     client_line = f"export CLAWHUB_REGISTRY={public_base(request, env)}"
-    return render(request, "marketplace/home.html", {**context, "client_line": client_line})
+
+    def context() -> dict[str, Any]:
+        return {**home_context(env), "client_line": client_line}
+
+    return await list_reads.render(request, "marketplace/home.html", context)
 
 
 @require_safe
@@ -52,25 +55,29 @@ async def skills(request: HttpRequest) -> HttpResponse:
     """Show one page of the list that the query string describes."""
     try:
         check_query(request.GET)
-        context = await list_reads.run(list_context, require_worker_env(), ListQuery.read(request.GET))
+        query = ListQuery.read(request.GET)
+        return await list_reads.render(request, "marketplace/skills.html", list_context, require_worker_env(), query)
     except InvalidListing as error:
         return render(request, "400.html", {"message": str(error)}, status=400)
-    return render(request, "marketplace/skills.html", context)
 
 
 @require_safe
 async def publisher(request: HttpRequest, handle: str) -> HttpResponse:
     """Show the skills of one publisher."""
     env = require_worker_env()
+
+    def context() -> dict[str, Any]:
+        found = publisher_context(env, handle, ListQuery.read(request.GET).cursor)
+        if found is None:
+            near = near_publishers(env, handle)
+            raise NotThere(NO_PUBLISHER, [Near(name, publisher_href(name)) for name in near])
+        return found
+
     try:
         check_query(request.GET, OF_A_PUBLISHER)
-        context = await list_reads.run(publisher_context, env, handle, ListQuery.read(request.GET).cursor)
+        return await list_reads.render(request, "marketplace/publisher.html", context)
     except InvalidListing as error:
         return render(request, "400.html", {"message": str(error)}, status=400)
-    if context is None:
-        near = await list_reads.run(near_publishers, env, handle)
-        raise NotThere(NO_PUBLISHER, [Near(name, publisher_href(name)) for name in near])
-    return render(request, "marketplace/publisher.html", context)
 
 
 @require_safe
@@ -189,14 +196,14 @@ async def _page_of_skill(
     env = require_worker_env()
     version = _version_of(request)
 
-    def read() -> str | dict[str, Any]:
+    def answer() -> HttpResponse:
         found = skill_page.find(env, slug, version)
         if found is None:
             raise absent(env, slug, version)
-        return found.skill.slug if found.skill.slug != slug else page(found)
+        if found.skill.slug != slug:
+            query = f"?{request.GET.urlencode()}" if request.GET else ""
+            return HttpResponsePermanentRedirect(skill_href(found.skill.slug, below) + query)
+        return render(request, template, page(found))
 
-    answer = await page_reads.run(read)
-    if isinstance(answer, str):
-        query = f"?{request.GET.urlencode()}" if request.GET else ""
-        return HttpResponsePermanentRedirect(skill_href(answer, below) + query)
-    return render(request, template, answer)
+    # Read and rendered on one thread, so that the event loop is free for others.
+    return await page_reads.run(answer)
