@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from typing import Final
 
-from django.db.models import Count, F, Q, QuerySet
+from django.db.models import F, QuerySet
 
 from marketplace.likeness.published import degree, files_in, is_similar
 from marketplace.likeness.signature import compare, signature
@@ -19,6 +21,8 @@ MOST: Final = 5
 MOST_BYTES: Final = 256 * 1024
 # Of the values by which candidates are found; copies of one text have all of them in common.
 _LEAST_COMMON: Final = 3
+# How many of the versions with one of these values are candidates.
+_MOST_SHARING: Final = 200
 
 
 @dataclass(frozen=True)
@@ -46,10 +50,10 @@ def neighbours(env: WorkerEnv, version: SkillVersion) -> list[Neighbour]:
         found.setdefault(other.skill_id, Neighbour(other, share, copy, earlier))
 
     listed = _latest(env).exclude(skill_id=version.skill_id)
-    same = Q(content_hash=version.content_hash)
-    if version.normal_digest:
-        same |= Q(normal_digest=version.normal_digest)
-    for other in listed.filter(same).order_by("skill__published_at", "pk")[:MOST]:
+    digests = {"content_hash": version.content_hash, "normal_digest": version.normal_digest}
+    # One statement each, in the order of its index: some skills have hundreds of copies, and none of them is sorted.
+    same = [listed.filter(**{name: value}).order_by("pk")[:MOST] for name, value in digests.items() if value]
+    for other in sorted(chain(*same), key=lambda one: one.pk):
         keep(other, 1.0, True)
     if len(found) < MOST and version.size <= MOST_BYTES:
         for other, share in _similar(env, version, listed):
@@ -72,9 +76,16 @@ def _similar(env: WorkerEnv, version: SkillVersion, listed: QuerySet[SkillVersio
     values = list(shingles.filter(version_id=version.pk).values_list("value", flat=True))
     if not values:
         return []
-    counted = shingles.filter(value__in=values).exclude(version_id=version.pk).order_by().values_list("version_id")
-    common = counted.annotate(common=Count("pk")).filter(common__gte=min(_LEAST_COMMON, len(values)))
-    numbers = [number for number, _ in common.order_by("-common", "version_id")[: 4 * MOST]]
+    common: Counter[int] = Counter()
+    for value in values:
+        # The first of each by its index: half a registry may have one sentence of a template.
+        common.update(
+            shingles.filter(value=value).order_by("version_id").values_list("version_id", flat=True)[:_MOST_SHARING]
+        )
+    del common[version.pk]
+    least = min(_LEAST_COMMON, len(values))
+    numbers = [number for number, count in sorted(common.items(), key=lambda one: (-one[1], one[0])) if count >= least]
+    numbers = numbers[: 4 * MOST]
     close = list(listed.filter(pk__in=numbers, size__lte=MOST_BYTES).order_by("pk")[: 2 * MOST])
     if not close:
         return []
