@@ -85,6 +85,13 @@ def test_every_way_to_end_by_itself_is_seen(capsys: pytest.CaptureFixture[str]) 
     assert ends["release-notes"]["version"] == "1.2.0"
     assert "10 MiB are allowed (words.tsv)" in str(ends["offline-dictionary"]["decision"]["reasons"])
     assert "A symbolic link was left out" in str(ends["shared-glossary"]["decision"]["reasons"])
+    made = Client().get("/api/v1/collections/release-day").json()
+    assert [(one["slug"], one["version"], one["pinned"]) for one in made["skills"]] == [
+        ("release-notes", "1.2.0", True),
+        ("sql-review", "2.0.0", False),
+        ("link-check", "0.9.0", False),
+        ("colour-contrast", "1.0.0", False),
+    ]
     for name in GOOD:
         page = Client().get(f"/skills/{ends[name]['slug']}")
         assert page.status_code == 200

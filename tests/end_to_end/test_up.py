@@ -57,6 +57,7 @@ def test_one_command_goes_from_nothing_to_published_skills_and_ends_cleanly(inst
             status, page = answer(installation, f"/skills/{item['slug']}")
             assert (status, item["displayName"] in page) == (200, True)
         up.until(lambda: set(installation.states().values()) == ENDS)
+        up.until(lambda: [one["skillCount"] for one in body(installation, "/api/v1/collections")["items"]] == [4])
         assert roles(installation) == {"uvicorn", "consume", "schedule"}
 
         said = up.said()

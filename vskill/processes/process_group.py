@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 logger = logging.getLogger(__name__)
@@ -50,6 +50,7 @@ class ProcessGroup:
         self._variables = {**os.environ, "PYTHONUNBUFFERED": "1", **variables}
         self._children: dict[str, subprocess.Popen[bytes]] = {}
         self._step: subprocess.Popen[bytes] | None = None
+        self._errands: list[tuple[subprocess.Popen[bytes], Callable[[int], None]]] = []
         self._deaths: list[float] = []
         self.stopping = False
         self.failed = ""
@@ -86,6 +87,17 @@ class ProcessGroup:
         output, _errors = self._step.communicate()
         return self._step.returncode, output or b""
 
+    def run_beside(self, command: Sequence[str], ended: Callable[[int], None]) -> None:
+        """Start one more child, which ends by itself; ``watch`` then calls ``ended`` with its exit code.
+
+        It is not started again. ``stop`` terminates it, and then ``ended`` is not called.
+        """
+        child = subprocess.Popen(command, stdin=subprocess.DEVNULL, preexec_fn=_be_a_step, env=self._variables)
+        self._errands.append((child, ended))
+        if self.stopping:
+            # As in _start.
+            child.terminate()
+
     def ended(self) -> str | None:
         """Return the name of a child that has ended, or ``None`` while all of them run."""
         return next((name for name, child in self._children.items() if child.poll() is not None), None)
@@ -101,6 +113,7 @@ class ProcessGroup:
         """
         while not self.stopping:
             time.sleep(0.2)
+            self._look_after_errands()
             name = self.ended()
             if name is None or self.stopping:
                 continue
@@ -117,12 +130,19 @@ class ProcessGroup:
             if not self.stopping:
                 self._start(name)
 
+    def _look_after_errands(self) -> None:
+        for child, ended in [one for one in self._errands if one[0].poll() is not None]:
+            self._errands.remove((child, ended))
+            if not self.stopping:
+                ended(child.returncode)
+
     def stop(self) -> None:
         """Send SIGTERM to every child, or SIGKILL on a second call."""
         number = signal.SIGKILL if self.stopping else signal.SIGTERM
         steps = [self._step] if self._step is not None and self.stopping else []
         self.stopping = True
-        for child in (*self._children.values(), *steps):
+        errands = [child for child, _ended in self._errands]
+        for child in (*self._children.values(), *errands, *steps):
             if child.poll() is None:
                 child.send_signal(number)
 
@@ -131,7 +151,8 @@ class ProcessGroup:
         if not self.stopping:
             self.stop()
         deadline = time.monotonic() + STOP_LIMIT
-        for name, child in self._children.items():
+        errands = [("an errand", child) for child, _ended in self._errands]
+        for name, child in (*self._children.items(), *errands):
             try:
                 child.wait(max(0.1, deadline - time.monotonic()))
             except subprocess.TimeoutExpired:

@@ -1,12 +1,14 @@
-"""Submit the demo skills, or write many invented ones."""
+"""Submit the demo skills and make a collection of them, or write many invented ones."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 from argparse import ArgumentTypeError
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
+from time import monotonic
 from typing import Any, ClassVar, Final
 
 from asgiref.sync import async_to_sync
@@ -14,6 +16,7 @@ from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
 from marketplace.skills.publishers import skill_identity
+from submissions.demo.collection import SLUG, make_demo_collection
 from submissions.demo.many import MOST, Written, write_many
 from submissions.demo.repository import DemoRepository, build_demo_repository, demo_path
 from submissions.discovery import DiscoveredSkill, Discovery, discover
@@ -31,6 +34,7 @@ from vskill.kv.threads import readers, writers
 from vskill.management.environment_command import EnvironmentCommand
 
 INVENTED: Final = 2_000
+_LOOKS_EACH: Final = 1.0
 
 
 class Command(EnvironmentCommand):
@@ -42,7 +46,8 @@ class Command(EnvironmentCommand):
     all_by_default: ClassVar[bool] = True
     help = (
         "Submit a small repository of good and bad skills, so that the pages have something to show. Verification is "
-        "done by the queue consumer. Running it again submits nothing twice. An environment that accepts no "
+        "done by the queue consumer. Once they are published, a collection is made of some, with --wait or when it is "
+        "run again. Running it again submits nothing twice. An environment that accepts no "
         "repositories from the data directory is left out, and that is said. With --skills, write invented skills "
         "instead, to see how a large registry behaves: nothing of them is fetched or checked. Exit code 1: the demo "
         "could not be built, submitted or written."
@@ -59,6 +64,13 @@ class Command(EnvironmentCommand):
             nargs="?",
             const=INVENTED,
             help=f"write N invented skills (default: {INVENTED}) with versions, submissions and history",
+        )
+        parser.add_argument(
+            "--wait",
+            metavar="SECONDS",
+            type=int,
+            default=0,
+            help="wait so long for the skills of the collection to be published (default: 0)",
         )
         parser.add_argument(
             "--among-real", action="store_true", help="write invented skills where there are others already"
@@ -82,6 +94,7 @@ class Command(EnvironmentCommand):
         """Submit the demo in one environment and return the outcome of each skill, or write the invented ones."""
         if options["skills"] is not None:
             return await self._invent(env, options)
+        told = not options["as_json"] and options["verbosity"]
         report: dict[str, Any] = {
             "environment": env.name,
             "repoUrl": self._demo.url,
@@ -92,17 +105,20 @@ class Command(EnvironmentCommand):
         except InvalidRepositoryURL as error:
             if options["environment"] is not None:
                 raise
-            if not options["as_json"]:
+            if told:
                 self.stdout.write(f"Demo: left out of {env.name!r}, which does not accept {self._demo.url}: {error}")
-            return {**report, "leftOut": str(error), "skills": []}
+            return {**report, "leftOut": str(error), "skills": [], "collection": None}
         ended = await readers.run(_ended, env, discovery)
         paths = [skill.path for skill in discovery.skills if skill.path not in ended]
         answers = await accept(env, discovery, paths, source="demo", actor="load_demo")
         skills = [_as_json(env, skill, "ended", ended[skill.path]) for skill in discovery.skills if skill.path in ended]
         skills += [_as_json(env, one.skill, one.outcome, one.submission, one.reason) for one in answers]
-        if not options["as_json"]:
+        if told:
             self._print(env, skills)
-        return {**report, "leftOut": None, "skills": skills}
+        collection = SLUG if await _collected(env, discovery.repo_url, options["wait"]) else None
+        if collection is None and not options["as_json"] and options["wait"]:
+            self.stdout.write("Demo: no collection was made, as its skills are not published. Run load_demo again.")
+        return {**report, "leftOut": None, "skills": skills, "collection": collection}
 
     async def _invent(self, env: WorkerEnv, options: Mapping[str, Any]) -> dict[str, Any]:
         wanted = options["skills"]
@@ -130,6 +146,16 @@ class Command(EnvironmentCommand):
             f"Demo: {len(skills)} skills of {self._demo.url} at {self._demo.commit_sha[:7]} in {env.name!r}: {ends}. "
             "Some have faults on purpose."
         )
+
+
+async def _collected(env: WorkerEnv, repo_url: str, seconds: int) -> bool:
+    """Return whether the demo has its collection, which its skills may need some time for."""
+    deadline = monotonic() + seconds
+    while not await writers.run(make_demo_collection, env, repo_url, actor="load_demo"):
+        if monotonic() >= deadline:
+            return False
+        await asyncio.sleep(_LOOKS_EACH)
+    return True
 
 
 def _number(text: str) -> int:

@@ -92,3 +92,24 @@ def test_a_child_that_dies_too_often_is_given_up_with_the_true_number(monkeypatc
 
     assert group.failed.startswith(f"Children ended {MAX_RESTARTS + 1} times")
     assert "one, code 7" in group.failed
+
+
+def test_a_child_beside_the_others_is_heard_once_and_ends_with_them(tmp_path: Path) -> None:
+    (tmp_path / "marker").touch()
+    lasting = [sys.executable, "-c", SECOND_LIFE, str(tmp_path / "marker")]
+    group = ProcessGroup({"one": lasting}, {})
+    group.start()
+    heard: list[int] = []
+
+    def ended(code: int) -> None:
+        heard.append(code)
+        group.run_beside(lasting, heard.append)
+        group.stop()
+
+    group.run_beside([sys.executable, "-c", "raise SystemExit(3)"], ended)
+    group.watch()
+    # It returns only when the second one has ended, which would last a minute.
+    group.end()
+
+    assert heard == [3]
+    assert group.exit_code("one") == -signal.SIGTERM

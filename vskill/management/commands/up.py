@@ -24,6 +24,8 @@ from vskill.variable_kinds import Fault, integer
 
 # Seconds. The first start compiles every module, perhaps on a busy machine.
 START_LIMIT: Final = 60.0
+# Seconds for the checks of the demo's skills; scans share two slots, and a slow machine takes minutes.
+DEMO_LIMIT: Final = 300
 
 
 class Command(BaseCommand):
@@ -147,10 +149,19 @@ class Command(BaseCommand):
         if marker.exists():
             return
         code, _output = group.run_step(_manage("load_demo", "--skip-checks"))
-        if code == 0:
-            marker.touch()
-        elif not group.stopping:
+        if group.stopping:
+            return
+        if code:
             self.stderr.write("The demo was not loaded, and is tried again at the next start; see the message above.")
+            return
+
+        def ended(code: int) -> None:
+            if code == 0:
+                marker.touch()
+
+        # Its collection is made beside the others, whose checks of its skills it waits for.
+        collect = ("load_demo", "--skip-checks", "--verbosity", "0", "--wait", str(DEMO_LIMIT))
+        group.run_beside(_manage(*collect), ended)
 
 
 def _manage(*arguments: str) -> list[str]:
