@@ -30,6 +30,11 @@ def skill_href(slug: str, below: str = "") -> str:
     return f"{address}/{below}" if below else address
 
 
+def archive_href(slug: str, version: str) -> str:
+    """Return the path of the tar.gz archive of a version."""
+    return skill_href(slug, f"download/{quote(version, safe=_SAFE)}.tar.gz")
+
+
 def publisher_href(handle: str) -> str:
     """Return the path of a publisher's page, or an empty string for an empty handle."""
     return page_address("marketplace:publisher", handle) if handle else ""

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from django.http import HttpResponse
-from django.urls import reverse
 
+from marketplace.addresses import archive_href
 from marketplace.api.http import SAFE, ApiCall, ApiError, api_view, json_response
 from marketplace.api.lookup import (
     SkillWithLatest,
@@ -93,6 +93,6 @@ def _entry(offered: SkillWithLatest) -> dict[str, Any] | None:
         "type": "archive",
         "description": description[:_LONGEST_DESCRIPTION] or skill.slug,
         # The exact version, because the digest must still match after the next publication.
-        "url": reverse("marketplace:archive", args=[skill.slug, f"{latest.version}.tar.gz"]),
+        "url": archive_href(skill.slug, latest.version),
         "digest": f"sha256:{latest.tar_sha256}",
     }

@@ -17,9 +17,9 @@ from marketplace.skills.filtered import Unindexed
 from marketplace.skills.visibility import listed_skills
 from vskill.environments import WorkerEnv
 
-# The protocol allows 50,000 addresses; a part of these takes a few hundredths of a second.
-PART: Final = 2_000
-MOST_PARTS: Final = 1_000
+# The protocol allows 50,000 addresses; a part of so many takes as long as a page.
+PART: Final = 500
+MOST_PARTS: Final = 4_000
 _XMLNS: Final = "http://www.sitemaps.org/schemas/sitemap/0.9"
 
 
