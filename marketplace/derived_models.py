@@ -94,7 +94,8 @@ class SkillCount(models.Model):
 
     ``within`` names the list: empty is the one of all skills, ``verdict:clear`` the one of those with this verdict, and
     ``publisher:acme&verdict:clear`` of those that are of this publisher besides.
-    ``kind`` is a facet, or ``total``, ``versions`` or ``publishers`` with an empty ``value``.
+    ``kind`` is a facet, or ``total``, ``versions`` or ``publishers`` with an empty ``value``, or ``published`` or
+    ``downloads`` with a day, such as 2026-11-29, as ``value``.
     """
 
     namespace = models.CharField(max_length=64)

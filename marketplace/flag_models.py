@@ -1,4 +1,4 @@
-"""Tables of what became known about a version after it was published: its flags, and the latest later scan."""
+"""Tables of what became known about a version after it was published: its flags, and its later scans."""
 
 from __future__ import annotations
 
@@ -61,3 +61,34 @@ class LaterScan(models.Model):
 
     def __str__(self) -> str:
         return f"{self.verdict} at {self.scanned_at}"
+
+
+class PastScan(models.Model):
+    """What scans after the publication of a version came to; ``skills.scan_history`` writes and reads it.
+
+    One row stands for scans in a row that came to the same: ``times`` of them, from ``first_at`` to ``last_at``.
+    ``scanner`` is empty for the engines of the registry, else the name of the one outside that was asked. ``outcome``
+    is the verdict, or the state in which a scan outside ended. ``engines`` are as in ``SkillVersion``, and ``findings``
+    is how many there were of each severity.
+    """
+
+    namespace = models.CharField(max_length=64)
+    version = models.ForeignKey(
+        "marketplace.SkillVersion", on_delete=models.CASCADE, related_name="past_scans", db_index=False
+    )
+    scanner = models.CharField(max_length=100, blank=True)
+    outcome = models.CharField(max_length=16)
+    engines = JSONTextField(default=list)
+    findings = JSONTextField(default=dict)
+    first_at = models.DateTimeField()
+    last_at = models.DateTimeField()
+    times = models.IntegerField(default=1)
+
+    class Meta:
+        verbose_name = "past scan"
+        indexes: ClassVar[list[models.Index]] = [
+            models.Index(fields=["version", "scanner", "-id"], name="past_scan_newest"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.outcome} at {self.first_at}"

@@ -16,7 +16,7 @@ from marketplace.archive_models import ArchiveBlob
 from marketplace.collection_models import Collection, CollectionSkill
 from marketplace.derived_models import DownloadDay, SearchDocument, SearchToken, SkillFacet
 from marketplace.fields import JSONTextField
-from marketplace.flag_models import LaterScan, SkillFlag
+from marketplace.flag_models import LaterScan, PastScan, SkillFlag
 from marketplace.known_bad_models import KnownBad, KnownBadShingle, VersionShingle
 from marketplace.records import SkillRecord
 from marketplace.reference_models import ReferenceEntry
@@ -38,6 +38,7 @@ __all__ = [
     "KnownBad",
     "KnownBadShingle",
     "LaterScan",
+    "PastScan",
     "ReferenceEntry",
     "SearchDocument",
     "SearchToken",

@@ -8,6 +8,7 @@ from marketplace.api import (
     clawhub,
     external_scans,
     files,
+    past_scans,
     repo_health,
     skill_sets,
     skills_cli,
@@ -29,6 +30,7 @@ def _of_one_skill(address: str) -> list[URLPattern]:
         path(f"{address}/moderation", clawhub.moderated),
         path(f"{address}/verify", clawhub.verify),
         path(f"{address}/external-scans", external_scans.external_scans),
+        path(f"{address}/scans", past_scans.past_scans),
         path(f"{address}/repo-health", repo_health.repo_health),
     ]
 

@@ -34,6 +34,7 @@ GROUPS: Final = (
             Call("GET /api/v1/skills/{slug}/versions", "Its versions, the newest first."),
             Call("GET /api/v1/skills/{slug}/versions/{version}", "One version with its files, sizes and digests."),
             Call("GET /api/v1/skills/{slug}/verify", "Whether a version passed, and what its newest scan found."),
+            Call("GET /api/v1/skills/{slug}/scans?version=", "What each scan of a version came to, the newest first."),
             Call("GET /api/v1/skills/{slug}/external-scans?version=", "What engines outside this registry said of it."),
             Call("POST /api/v1/skills/{slug}/scan-again", 'Have {"version": "optional"} scanned again: 202 if asked.'),
             Call(

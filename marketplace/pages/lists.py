@@ -14,7 +14,7 @@ from marketplace.judgement import Judgement, judge
 from marketplace.models import SkillEntry, SkillVersion
 from marketplace.pages.list_query import FACETS, ListQuery
 from marketplace.pages.wording import capability_words, published_words
-from marketplace.pictures.weeks import weekly_publications
+from marketplace.pictures.weeks import weekly_activity, weekly_publications
 from marketplace.skill_sets.reading import newest_collections
 from marketplace.skills.filter_checks import check_filters
 from vskill.environments import WorkerEnv
@@ -55,7 +55,7 @@ def card(row: SkillEntry, *, in_table: bool = False) -> dict[str, Any]:
 
 
 def home_context(env: WorkerEnv) -> dict[str, Any]:
-    """Return the context of the home page: the figures of the registry and its newest skills."""
+    """Return the context of the home page: the figures of the registry, its newest skills, and its activity by week."""
     versions = fetchable_versions(SkillVersion.objects.using(env.database).filter(namespace=env.name))
     return {
         "figures": {
@@ -68,6 +68,7 @@ def home_context(env: WorkerEnv) -> dict[str, Any]:
             {"title": one.title, "href": collection_href(one.slug)}
             for one in newest_collections(env, NEWEST_COLLECTIONS)
         ],
+        "activity": weekly_activity(env, timezone.now().date()),
     }
 
 

@@ -27,6 +27,7 @@ from marketplace.pages.images import image_response
 from marketplace.pages.list_checks import OF_A_PUBLISHER, check_query
 from marketplace.pages.list_query import ListQuery
 from marketplace.pages.lists import home_context, list_context, publisher_context
+from marketplace.pages.scan_times import scan_times
 from marketplace.pages.source_health import repo_health
 from marketplace.pages.tree import tree
 from marketplace.pages.wording import CAPABILITIES, DEEDS, VERDICTS
@@ -113,6 +114,7 @@ async def scan(request: HttpRequest, slug: str) -> HttpResponse:
         return {
             **skill_page.head(found),
             **scan_report.scan(found),
+            "times": scan_times(env, found),
             "external": external_opinions(env, found),
         }
 

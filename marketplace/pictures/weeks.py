@@ -1,4 +1,4 @@
-"""Downloads of a skill, and first publications of a publisher, by weeks, which begin on Monday (UTC)."""
+"""Downloads and first publications by weeks, which begin on Monday (UTC): of a skill, a publisher, the registry."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from django.db.models.functions import TruncDate
 
 from marketplace.models import DownloadDay, SkillEntry
 from marketplace.pictures.columns import Column, Picture, picture_of
+from marketplace.skills.count_reads import activity
 from marketplace.skills.visibility import listed_skills
 from vskill.environments import WorkerEnv
 
@@ -55,6 +56,24 @@ def weekly_downloads(env: WorkerEnv, skill: SkillEntry, today: date) -> Picture 
     return picture_of(
         f"Downloads by week, {WEEKS} weeks to {today.day} {today:%b %Y}", by_weeks(days, since, today), "downloads"
     )
+
+
+def weekly_activity(env: WorkerEnv, today: date) -> dict[str, Picture | None]:
+    """Return the pictures of the registry: when the skills that are listed today were first published, and downloads.
+
+    They are made of counts that are kept, so they cost the same however many skills there are.
+    """
+    first = monday(today) - timedelta(weeks=WEEKS - 1)
+    found = activity(env, first)
+    until = f"{WEEKS} weeks to {today.day} {today:%b %Y}"
+    since = found.downloads_since
+    downloads = None if since is None else by_weeks(found.downloads, since, today)
+    return {
+        "published": picture_of(
+            f"Skills first published by week, {until}", by_weeks(found.published, first, today), "skills"
+        ),
+        "downloads": picture_of(f"Downloads by week, {until}", downloads, "downloads") if downloads else None,
+    }
 
 
 def weekly_publications(env: WorkerEnv, handle: str, today: date) -> Picture | None:

@@ -1,19 +1,22 @@
-"""Compare the counts of lists with the skills themselves, and mend them."""
+"""Compare the counts of lists and of days with the skills and downloads themselves, and mend them."""
 
 from __future__ import annotations
 
+from datetime import date, timedelta
 from functools import partial
 from typing import Any, Final
 
 from django.db import connections, transaction
 from django.db.models import Count, Q, Sum
 
-from marketplace.derived_models import SkillCount, SkillCountChange, SkillFacet
+from marketplace.derived_models import DownloadDay, SkillCount, SkillCountChange, SkillFacet
 from marketplace.models import SkillEntry, SkillVersion
 from marketplace.records import Visibility
 from marketplace.skills.counts import (
     CAPABILITY,
     COLUMNS,
+    DOWNLOADS,
+    PUBLISHED,
     PUBLISHER,
     PUBLISHERS,
     TOTAL,
@@ -23,10 +26,19 @@ from marketplace.skills.counts import (
     lock_counts,
 )
 from vskill.environments import WorkerEnv
+from vskill.kv.clock import database_now
+
+# Of downloads: what is shown, and what is compared every hour. An earlier release counts none while it still runs.
+CHECKED_DAYS: Final = 200
+CHECKED_OFTEN: Final = 7
 
 _SKILLS: Final = f'"{SkillEntry._meta.db_table}"'
 _SHOWN: Final = f"namespace = %(namespace)s AND visibility = '{Visibility.VISIBLE}' AND slug <> ''"
 _COLUMNS: Final = {"v": VERDICT, "p": PUBLISHER, "c": CAPABILITY}
+
+
+# Older days of downloads are left as they are.
+_CHECKED: Final = f"(kind <> '{DOWNLOADS}' OR value >= %(since)s)"
 
 
 def _list(columns: str) -> str:
@@ -36,7 +48,7 @@ def _list(columns: str) -> str:
 
 # What is there, less what is counted, in one statement: whatever is published meanwhile is in both or in neither.
 _DIFFERENCES: Final = f"""
-WITH skill AS (SELECT id, verdict {{c}} AS v, publisher_handle {{c}} AS p FROM {_SKILLS}
+WITH skill AS (SELECT id, verdict {{c}} AS v, publisher_handle {{c}} AS p, published_at FROM {_SKILLS}
                WHERE {_SHOWN} AND latest_version <> ''),
      able AS (SELECT skill.id, v, p, f.value AS c FROM skill
               JOIN "{SkillFacet._meta.db_table}" f ON f.skill_id = skill.id WHERE f.kind = '{CAPABILITY}'),
@@ -50,6 +62,10 @@ WITH skill AS (SELECT id, verdict {{c}} AS v, publisher_handle {{c}} AS p FROM {
          SELECT '', '{VERSIONS}', '', COUNT(*) FROM "{SkillVersion._meta.db_table}" v
          JOIN {_SKILLS} s ON s.id = v.skill_id WHERE v.quarantined_at IS NULL AND s.namespace = %(namespace)s
          AND s.visibility = '{Visibility.VISIBLE}' AND s.slug <> ''
+         UNION ALL SELECT '', '{PUBLISHED}', {{published}}, COUNT(*) FROM skill
+         WHERE published_at IS NOT NULL GROUP BY {{published}}
+         UNION ALL SELECT '', '{DOWNLOADS}', {{day}}, SUM(count) FROM "{DownloadDay._meta.db_table}"
+         WHERE namespace = %(namespace)s AND day >= {{since}} GROUP BY day
          UNION ALL SELECT '', '{VERDICT}', v, COUNT(*) FROM skill WHERE v <> '' GROUP BY v
          UNION ALL SELECT '', '{PUBLISHER}', p, COUNT(*) FROM skill WHERE p <> '' GROUP BY p
          UNION ALL SELECT '', '{CAPABILITY}', c, COUNT(*) FROM able GROUP BY c
@@ -63,21 +79,22 @@ WITH skill AS (SELECT id, verdict {{c}} AS v, publisher_handle {{c}} AS p FROM {
          UNION ALL SELECT {_list("pc")}, '{VERDICT}', v, n FROM vpc
          UNION ALL SELECT {_list("vc")}, '{PUBLISHER}', p, n FROM vpc
          UNION ALL SELECT within, kind, value, -count FROM "{SkillCount._meta.db_table}"
-         WHERE namespace = %(namespace)s AND kind <> '{PUBLISHERS}'
+         WHERE namespace = %(namespace)s AND kind <> '{PUBLISHERS}' AND {_CHECKED}
          UNION ALL SELECT within, kind, value, -change FROM "{SkillCountChange._meta.db_table}"
-         WHERE namespace = %(namespace)s)
+         WHERE namespace = %(namespace)s AND {_CHECKED})
 SELECT %(namespace)s {{cast}}, within, kind, value, SUM(n) FROM told
 GROUP BY within, kind, value HAVING SUM(n) <> 0
 """  # noqa: S608 - names of our own models
 _MEND: Final = f'INSERT INTO "{SkillCountChange._meta.db_table}" ({", ".join(COLUMNS)}, change)'
 
 
-def wrong_counts(env: WorkerEnv) -> list[tuple[str, str, str, int]]:
+def wrong_counts(env: WorkerEnv, days: int = CHECKED_DAYS) -> list[tuple[str, str, str, int]]:
     """Return the counts that are wrong: list, facet, value, and how many are missing, negative where it is too high.
 
-    Every skill of the environment is read, by one statement.
+    Every skill of the environment is read, and the downloads of so many ``days``, by one statement.
     """
-    found = [(within, kind, value, int(off)) for _namespace, within, kind, value, off in _run(env, "", fetch=True)]
+    rows = _run(env, "", days, fetch=True)
+    found = [(within, kind, value, int(off)) for _namespace, within, kind, value, off in rows]
     off = _publishers_missing(env)
     return [*found, *([("", PUBLISHERS, "", off)] if off else [])]
 
@@ -86,20 +103,20 @@ def recount(env: WorkerEnv) -> int:
     """Mend every count that is wrong, and return how many were; add up the changes that wait."""
     while fold(env):
         pass
-    if not (wrong := wrong_counts(env)):
+    if not (wrong := wrong_counts(env, CHECKED_OFTEN)):
         return 0
     with transaction.atomic(using=env.database):
-        mend_counts(env)
+        mend_counts(env, CHECKED_OFTEN)
     return len(wrong)
 
 
-def mend_counts(env: WorkerEnv) -> None:
-    """Make every count right, in the caller's transaction.
+def mend_counts(env: WorkerEnv, days: int = CHECKED_DAYS) -> None:
+    """Make every count right, of downloads those of so many ``days``, in the caller's transaction.
 
     What is wrong is written as changes, so nobody who publishes has to wait for it.
     """
     lock_counts(env, wait=True)
-    _run(env, _MEND)
+    _run(env, _MEND, days)
     rows = SkillCount.objects.using(env.database).filter(namespace=env.name, within="")
     rows.filter(kind=PUBLISHERS).update(count=rows.filter(kind=PUBLISHER, count__gt=0).count())
     transaction.on_commit(partial(fold, env), using=env.database, robust=True)
@@ -113,11 +130,18 @@ def _publishers_missing(env: WorkerEnv) -> int:
     return int(sums["there"]) - int(sums["kept"] or 0)
 
 
-def _run(env: WorkerEnv, before: str, *, fetch: bool = False) -> list[tuple[Any, ...]]:
+def _run(env: WorkerEnv, before: str, days: int, *, fetch: bool = False) -> list[tuple[Any, ...]]:
     connection = connections[env.database]
-    on_postgres = connection.vendor == "postgresql"
-    # Keys have the collation C there, and a union of columns with two collations has none.
-    text = _DIFFERENCES.format(c='COLLATE "C"' if on_postgres else "", cast="::varchar" if on_postgres else "")
+    if connection.vendor == "postgresql":
+        # Keys have the collation C there, and a union of columns with two collations has none.
+        collation, cast, since = 'COLLATE "C"', "::varchar", "CAST(%(since)s AS date)"
+        day, published = (f"to_char({one}, 'YYYY-MM-DD')" for one in ("day", "published_at AT TIME ZONE 'UTC'"))
+    else:
+        collation, cast, since, day, published = "", "", "%(since)s", "day", "substr(published_at, 1, 10)"
+    text = _DIFFERENCES.format(
+        c=collation, cast=cast, since=since, day=f"{day} {collation}", published=f"{published} {collation}"
+    )
+    first: date = database_now(env.database).date() - timedelta(days=days - 1)
     with connection.cursor() as cursor:
-        cursor.execute(f"{before} {text}", {"namespace": env.name})
+        cursor.execute(f"{before} {text}", {"namespace": env.name, "since": first.isoformat()})
         return cursor.fetchall() if fetch else []

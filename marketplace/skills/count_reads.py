@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Any, Final
 
 from django.db import connections
 
 from marketplace.derived_models import SkillCount, SkillCountChange
-from marketplace.skills.counts import COLUMNS, PUBLISHER, PUBLISHERS, TOTAL, VERSIONS, Key
+from marketplace.skills.counts import COLUMNS, DOWNLOADS, PUBLISHED, PUBLISHER, PUBLISHERS, TOTAL, VERSIONS, Key
 from vskill.environments import WorkerEnv
 from vskill.kv.rows import column_types, with_rows
 
@@ -55,6 +56,16 @@ SELECT kind, SUM(found) FROM part GROUP BY kind
 """  # noqa: S608 - names of our own models
 
 
+_OF_DAYS: Final = f"""
+SELECT kind, value, SUM(found) FROM (
+    SELECT kind, value, count AS found FROM {_COUNTS} WHERE {{which}}
+    UNION ALL SELECT kind, value, change FROM {_CHANGES} WHERE {{which}}) AS part GROUP BY kind, value
+"""  # noqa: S608 - names of our own models
+_SINCE: Final = (
+    f"namespace = %(namespace)s AND within = '' AND kind IN ('{PUBLISHED}', '{DOWNLOADS}') AND value >= %(since)s"
+)
+
+
 @dataclass(frozen=True)
 class Figures:
     """How many skills are listed, how many of their versions are kept, and how many publishers they have."""
@@ -68,6 +79,29 @@ def figures(env: WorkerEnv) -> Figures:
     """Return the totals of an environment."""
     found = {kind: max(0, int(count)) for kind, count in _rows(env, _FIGURES, {})}
     return Figures(found.get(TOTAL, 0), found.get(VERSIONS, 0), found.get(PUBLISHERS, 0))
+
+
+@dataclass(frozen=True)
+class Activity:
+    """What was done on each day: listed skills first published then, and downloads; days without any are left out.
+
+    ``downloads_since`` is the first day of which downloads are known, ``None`` where none is.
+    """
+
+    published: dict[date, int]
+    downloads: dict[date, int]
+    downloads_since: date | None
+
+
+def activity(env: WorkerEnv, since: date) -> Activity:
+    """Return the activity of an environment on each day from ``since`` on, from the counts alone."""
+    found: dict[str, dict[date, int]] = {PUBLISHED: {}, DOWNLOADS: {}}
+    for kind, day, count in _rows(env, _OF_DAYS.format(which=_SINCE), {"since": since.isoformat()}):
+        found[kind][date.fromisoformat(day)] = max(0, int(count))
+    days = SkillCount.objects.using(env.database).filter(namespace=env.name, within="", kind=DOWNLOADS)
+    first = days.order_by("value").values_list("value", flat=True).first()
+    known = [*found[DOWNLOADS], *([date.fromisoformat(first)] if first else [])]
+    return Activity(found[PUBLISHED], found[DOWNLOADS], min(known, default=None))
 
 
 def counts_of(env: WorkerEnv, keys: Sequence[Key]) -> dict[Key, int]:

@@ -2,13 +2,15 @@
 
 A change is a row that is only inserted, in the transaction that changes the skill. ``fold`` adds the rows to the counts
 and deletes them; whoever reads a count adds what is not folded yet. Counts are those of the list of all skills, and of
-each list that facets of ``COUNTED_FACETS`` filter, one value of each at most.
+each list that facets of ``COUNTED_FACETS`` filter, one value of each at most; besides, of the skills that were first
+published on each day (UTC), and of the downloads of each day.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from datetime import UTC, date
 from functools import partial
 from itertools import combinations, count
 from typing import Final
@@ -19,6 +21,7 @@ from marketplace.derived_models import SkillCount, SkillCountChange
 from marketplace.records import SkillRecord
 from marketplace.skills.visibility import is_visible
 from vskill.environments import WorkerEnv
+from vskill.kv.clock import parse_isoformat
 from vskill.kv.rows import NewRows, column_types, insert_rows, with_rows
 
 TOTAL: Final = "total"
@@ -27,6 +30,9 @@ PUBLISHERS: Final = "publishers"
 VERDICT: Final = "verdict"
 PUBLISHER: Final = "publisher"
 CAPABILITY: Final = "capability"
+# Their values are days, such as 2026-11-29.
+PUBLISHED: Final = "published"
+DOWNLOADS: Final = "downloads"
 COUNTED_FACETS: Final = (VERDICT, CAPABILITY, PUBLISHER)
 _ORDER: Final = (PUBLISHER, VERDICT, CAPABILITY)
 COLUMNS: Final = ("namespace", "within", "kind", "value")
@@ -58,6 +64,8 @@ def counted(record: SkillRecord | None, kept_versions: int = 0) -> Counter[Key]:
     if not record.latest_version:
         return counts
     counts["", TOTAL, ""] = 1
+    if (published := parse_isoformat(record.published_at)) is not None:
+        counts["", PUBLISHED, published.astimezone(UTC).date().isoformat()] = 1
     capabilities: Iterable[str] = dict.fromkeys(one[:64] for one in record.capabilities)
     for capability in ("", *capabilities):
         values = {PUBLISHER: record.publisher_handle, VERDICT: record.verdict, CAPABILITY: capability}
@@ -75,14 +83,26 @@ def change_counts(env: WorkerEnv, before: Mapping[Key, int], after: Mapping[Key,
 
     Call it in the transaction of the change. Now and then the end of that transaction folds.
     """
-    changes = [
-        (env.name, *key, change)
-        for key in sorted(before.keys() | after.keys())
-        if (change := after.get(key, 0) - before.get(key, 0))
-    ]
+    _write_changes(
+        env,
+        [
+            (key, change)
+            for key in sorted(before.keys() | after.keys())
+            if (change := after.get(key, 0) - before.get(key, 0))
+        ],
+    )
+
+
+def count_download_of_day(env: WorkerEnv, day: date) -> None:
+    """Write that there was one more download on ``day``; call it in the transaction that counts it for its skill."""
+    _write_changes(env, [(("", DOWNLOADS, day.isoformat()), 1)])
+
+
+def _write_changes(env: WorkerEnv, changes: list[tuple[Key, int]]) -> None:
     if not changes:
         return
-    insert_rows(env.database, NewRows(SkillCountChange, (*COLUMNS, "change"), changes))
+    rows = [(env.name, *key, change) for key, change in changes]
+    insert_rows(env.database, NewRows(SkillCountChange, (*COLUMNS, "change"), rows))
     if next(_made) % _FOLD_AFTER == 0:
         # Robust: what was done is done, and the next one folds more.
         transaction.on_commit(partial(fold, env), using=env.database, robust=True)

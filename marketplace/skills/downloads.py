@@ -1,7 +1,9 @@
-"""Count downloads: a row for each version and day, and for each skill the total and the count of the last days.
+"""Count downloads: a row for each version and day, for each skill the total and the count of the last days, and each
+day's total.
 
-All of them are incremented in the database, in one transaction. A day that leaves the last days is taken out by
-``recount_recent``.
+All of them are written in one transaction: the first three are incremented in the database, and the day's total, on
+which all downloads would wait, is one of the counts that are added up later. A day that leaves the last days is taken
+out by ``recount_recent``.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from django.db.models import BigIntegerField, Case, F, Q, Sum, Value, When
 
 from marketplace.derived_models import DownloadDay
 from marketplace.models import SkillEntry
+from marketplace.skills.counts import count_download_of_day
 from vskill.environments import WorkerEnv
 from vskill.kv.clock import database_now
 
@@ -23,12 +26,13 @@ _AT_ONCE: Final = 500
 
 
 def count_download_sync(env: WorkerEnv, skill_id: int, version: str) -> None:
-    """Count one download of a version for today (UTC, by the database's clock), and for its skill."""
+    """Count one download of a version for today (UTC, by the database's clock), for its skill, and for the registry."""
     today = database_now(env.database).date()
     days = DownloadDay.objects.using(env.database).filter(skill_id=skill_id, version=version, day=today)
     skill = SkillEntry.objects.using(env.database).filter(pk=skill_id)
     with transaction.atomic(using=env.database):
         skill.update(downloads=F("downloads") + 1, recent_downloads=F("recent_downloads") + 1)
+        count_download_of_day(env, today)
         if days.update(count=F("count") + 1):
             return
         try:

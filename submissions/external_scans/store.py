@@ -11,6 +11,7 @@ from django.db import transaction
 
 from marketplace.external_scans import KEPT_FOR, ExternalScan, ScanState, external_scan_key
 from marketplace.models import SkillVersion
+from marketplace.skills.scan_history import ScanSeen, by_severity, note_scan
 from submissions.external_scans.errors import TooManyScans, UnknownScanner
 from vskill.environments import WorkerEnv
 from vskill.kv.clock import database_now, isoformat, parse_isoformat
@@ -144,15 +145,34 @@ def open_scans(env: WorkerEnv) -> list[Kept]:
 
 
 def write_scan(env: WorkerEnv, kept: Kept, **changes: object) -> ExternalScan:
-    """Write ``changes`` of a scan that was read, and return it; raise VersionConflict where another wrote first."""
+    """Write ``changes`` of a scan that was read, and return it; raise VersionConflict where another wrote first.
+
+    A scan that ends goes into the history of its version, in the same transaction.
+    """
     changed: ExternalScan = replace(kept.scan, **changes)  # type: ignore[arg-type]  # names of its fields
-    KVNamespace(KVEntry, env).put_sync(
-        external_scan_key(changed.content_hash, changed.provider),
-        changed.to_value(),
-        ttl=KEPT_FOR,
-        expect_version=kept.entry_version,
-    )
+    with transaction.atomic(using=env.database):
+        KVNamespace(KVEntry, env).put_sync(
+            external_scan_key(changed.content_hash, changed.provider),
+            changed.to_value(),
+            ttl=KEPT_FOR,
+            expect_version=kept.entry_version,
+        )
+        if kept.scan.state in OPEN_STATES and changed.state not in OPEN_STATES:
+            _note(env, changed)
     return changed
+
+
+def _note(env: WorkerEnv, scan: ExternalScan) -> None:
+    versions = SkillVersion.objects.using(env.database).filter(namespace=env.name, content_hash=scan.content_hash)
+    # By the number that it was asked for, wherever its skill was moved since.
+    named = versions.filter(version=scan.version).order_by("pk").values_list("pk", flat=True)
+    number = named.filter(skill__slug=scan.slug).first() or named.first()
+    if number is None:
+        # Of a content that no version has any more there is no history.
+        return
+    at = parse_isoformat(scan.finished_at) or database_now(env.database)
+    engine = {"name": scan.provider, "version": scan.engine_version}
+    note_scan(env, number, ScanSeen(scan.provider, str(scan.state), [engine], by_severity(scan.findings), at, at))
 
 
 def end_overdue(env: WorkerEnv, now: datetime) -> int:

@@ -18,6 +18,7 @@ from django.db import DatabaseError, transaction
 from marketplace.catalog import ALIAS_PREFIX, resolve_slug_sync
 from marketplace.models import SkillEntry
 from marketplace.skills.count_check import mend_counts, wrong_counts
+from marketplace.skills.scan_history import note_missing, unnoted_scans
 from marketplace.skills.search_check import mend_documents, wrong_documents
 from marketplace.skills.store import record_event, skill_namespace
 from submissions import messages
@@ -48,6 +49,7 @@ class Kind(StrEnum):
     ORPHAN_EVIDENCE = "orphan_evidence"
     COUNTS = "counts_disagree"
     SEARCH = "search_disagrees"
+    SCANS = "scan_history_disagrees"
     DATABASE = "database_damaged"
 
 
@@ -252,11 +254,26 @@ def _index_again(env: WorkerEnv, wrong: list[int]) -> str:
     return ""
 
 
+def _scans(env: WorkerEnv) -> list[tuple[Problem, Mend]]:
+    missing = unnoted_scans(env).count()
+    if not missing:
+        return []
+    detail = f"{missing} later scans of versions are not in their history"
+    return [(Problem(Kind.SCANS, "history of scans", detail), _note_scans)]
+
+
+def _note_scans(env: WorkerEnv) -> str:
+    while note_missing(env):
+        pass
+    return ""
+
+
 _LOOKS: Final[dict[str, Look]] = {
     "messages of the queue": _messages,
     "aliases": _aliases,
     "evidence": _evidence,
     "documents of the search": _documents,
+    "history of scans": _scans,
     # Last, because mending the others can change what is to be counted.
     "counts of lists": _counts,
 }

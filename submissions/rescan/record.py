@@ -14,6 +14,7 @@ from marketplace.likeness.published import index_version
 from marketplace.likeness.signature import Signature
 from marketplace.models import LaterScan, SkillVersion
 from marketplace.skills.references import renew_references
+from marketplace.skills.scan_history import note_scan, seen_in
 from submissions.verification.engines.base import EngineResult, contract_in
 from submissions.verification.verdict import Decision, Verdict
 from vskill.environments import WorkerEnv
@@ -69,6 +70,7 @@ def record(
             "scanned_at": database_now(env.database),
         }
         later, _created = LaterScan.objects.using(env.database).update_or_create(version=version, defaults=found)
+        note_scan(env, version.pk, seen_in(later))
         _renew(env, version, key, results, signature)
         return Rescanned(decision.verdict.value, _flag(env, version, later, decision, spared=spared))
 

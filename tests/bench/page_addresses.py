@@ -112,7 +112,14 @@ def _single(sample: Sample) -> Iterator[str]:
         "/reports/none",
     )
     yield f"/oembed?url=http://127.0.0.1:8000/skills/{sample.slug}"
-    yield from ("/about/verification", "/about/api", f"/compare?skill={sample.slug}", "/submit", "/jobs/none", "/api/v1/jobs/none")
+    yield from (
+        "/about/verification",
+        "/about/api",
+        f"/compare?skill={sample.slug}",
+        "/submit",
+        "/jobs/none",
+        "/api/v1/jobs/none",
+    )
     yield from (f"/submissions/{submission}", f"/api/v1/submissions/{submission}", "/api/v1/listings/none")
     api = "/api/v1"
     yield from (f"{api}/resolve?slug={sample.slug}&hash=0", f"{api}/download?slug={sample.slug}")
@@ -122,7 +129,7 @@ def _single(sample: Sample) -> Iterator[str]:
     for named in (f"{api}/skills/{sample.slug}", f"{api}/skills/{owner}/{repository}/{sample.slug}"):
         yield from (named, f"{named}/versions", f"{named}/versions/{sample.version}")
         yield from (f"{named}/file?path=SKILL.md", f"{named}/install", f"{named}/moderation", f"{named}/verify")
-        yield from (f"{named}/external-scans", f"{named}/repo-health")
+        yield from (f"{named}/scans", f"{named}/external-scans", f"{named}/repo-health")
         versions = urlencode({"from": sample.version, "to": sample.version})
         yield from (f"{named}/versions/diff?{versions}", f"{named}/versions/compare?{versions}")
 

@@ -86,7 +86,40 @@ def main() -> None:
             finding(kind="coverage", severity="info", file="references/style.md", line=None, title="Left unread"),
         ),
     )
+    scanned_and_downloaded(env)
     print(json.dumps({str(state).lower(): path for state, path in submissions(env, State)}))  # noqa: T201 - its answer
+
+
+def scanned_and_downloaded(env: Any) -> None:
+    """Give a version a history of scans, and the registry downloads of some weeks."""
+    from datetime import timedelta  # noqa: PLC0415 - as above
+
+    from marketplace.models import DownloadDay, SkillVersion  # noqa: PLC0415
+    from marketplace.skills.count_check import mend_counts  # noqa: PLC0415
+    from marketplace.skills.scan_history import ScanSeen, note_scan  # noqa: PLC0415
+    from vskill.kv.clock import database_now  # noqa: PLC0415
+
+    version = SkillVersion.objects.get(skill__slug="release-notes", version="1.1.0")
+    now = database_now(env.database)
+    SkillVersion.objects.filter(pk=version.pk).update(created_at=now - timedelta(days=200))
+    for days, outcome, found in (
+        (150, "notes", {"high": 1, "medium": 1}),
+        (120, "notes", {"high": 1, "medium": 1}),
+        (60, "held_high", {"critical": 1, "high": 4, "medium": 2}),
+        (59, "inconclusive", {}),
+        (1, "notes", {"medium": 1}),
+    ):
+        at = now - timedelta(days=days)
+        engine = {"name": "vskill", "version": str(200 - days), "status": "complete"}
+        note_scan(env, version.pk, ScanSeen("", outcome, [engine], found, at, at))
+    at = now - timedelta(days=30)
+    outside = {"name": "another-engine-outside", "version": "3.2"}
+    note_scan(env, version.pk, ScanSeen("another-engine-outside", "COMPLETED", [outside], {"low": 2}, at, at))
+    for week in range(9):
+        day = (now - timedelta(weeks=week)).date()
+        row = {"namespace": env.name, "skill_id": version.skill_id, "version": "1.1.0", "day": day}
+        DownloadDay.objects.create(**row, count=7 * (week + 3) % 40)
+    mend_counts(env)
 
 
 def submissions(env: Any, state: Any) -> list[tuple[Any, str]]:

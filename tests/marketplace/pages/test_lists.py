@@ -12,6 +12,7 @@ from django.test import AsyncClient
 
 from marketplace.models import SkillEntry
 from marketplace.pages import lists as page_data
+from marketplace.skills.downloads import count_download_sync
 from tests.marketplace.pages.page_factory import publish
 from vskill.environments import WorkerEnv
 
@@ -51,6 +52,14 @@ async def test_home_counts_what_is_there_and_says_when(env: WorkerEnv) -> None:
     assert (counted["skills published"], counted["versions kept"], counted["publishers"]) == ("2", "3", "2")
     assert "Counted <time" in shown
     assert names(shown) == ["two", "one"]
+    text = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", shown))
+    assert re.search(r"Skills first published by week, 26 weeks to .*?, so far 2 week from \d+ \w+ \d+ 0 week", text)
+    assert "Downloads by week — nothing was recorded by week" in text
+    skill = await sync_to_async(SkillEntry.objects.get)(slug="one")
+    await sync_to_async(count_download_sync)(env, skill.pk, "0.0.1")
+    text = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", await page("/")))
+    # The weeks before the first download that is known are not said to have had none.
+    assert re.search(r"Downloads week from \d+ \w+ \d+, so far 1 week from \d+ \w+ \d+ — week", text)
 
 
 async def test_a_search_finds_by_name_and_by_description(env: WorkerEnv) -> None:

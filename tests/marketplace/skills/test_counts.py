@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
+from datetime import timedelta
 from importlib import import_module
 from itertools import chain, combinations
 from pathlib import Path
@@ -20,16 +21,19 @@ from django.db import connection, connections, transaction
 
 from marketplace import catalog
 from marketplace.catalog import SkillFilters, figures, list_skills, publish_skill
-from marketplace.derived_models import SkillCount, SkillCountChange
+from marketplace.derived_models import DownloadDay, SkillCount, SkillCountChange
 from marketplace.errors import MarketplaceError
 from marketplace.flags import FlagKind, clear, flag
 from marketplace.models import SkillEntry, SkillVersion
 from marketplace.records import Visibility
 from marketplace.skills import filtered
-from marketplace.skills.count_check import mend_counts, wrong_counts
-from marketplace.skills.counts import COUNTED_FACETS, counted, fold
+from marketplace.skills.count_check import mend_counts, recount, wrong_counts
+from marketplace.skills.count_reads import Activity, activity
+from marketplace.skills.counts import COUNTED_FACETS, DOWNLOADS, counted, fold
+from marketplace.skills.downloads import count_download_sync
 from tests.marketplace.factories import make_publication, publish_example, write_entries
 from vskill.environments import WorkerEnv
+from vskill.kv.clock import database_now
 
 pytestmark = pytest.mark.django_db
 
@@ -227,8 +231,56 @@ def test_the_migration_counts_what_is_there(env: WorkerEnv) -> None:
         operate(env, chance, number)
     SkillCount.objects.all().delete()
     SkillCountChange.objects.all().delete()
+    row = SkillEntry.objects.exclude(slug="").order_by("pk").first()
+    assert row is not None
+    downloaded(env, row, 0, 3)
+    downloaded(env, row, 300, 2)
     migration: Any = import_module("marketplace.migrations.0012_counts_of_lists")
     migration.fill(apps, connection.schema_editor())
+    migration = import_module("marketplace.migrations.0016_past_scans_and_activity")
+    migration.fill_days(apps, connection.schema_editor())
+    assert_true_counts(env)
+    today = database_now(env.database).date()
+    assert activity(env, today).downloads == {today: 3}
+    assert activity(env, today).downloads_since == today - timedelta(days=300)
+
+
+def downloaded(env: WorkerEnv, row: SkillEntry, days: int, count: int) -> None:
+    """Write downloads as a release did that keeps no count for each day."""
+    day = database_now(env.database).date() - timedelta(days=days)
+    DownloadDay.objects.create(namespace=env.name, skill=row, version="0.0.1", day=day, count=count)
+
+
+def test_activity_has_each_download_and_each_listed_skill_on_its_day_at_once(env: WorkerEnv) -> None:
+    today = database_now(env.database).date()
+    assert activity(env, today) == Activity({}, {}, None)
+    for name in ("one", "two"):
+        publish_example(env, name=name)
+    publish_example(env, name="one", body="Again.")
+    row = SkillEntry.objects.get(slug="one")
+    for _time in range(3):
+        count_download_sync(env, row.pk, "0.0.1")
+    assert activity(env, today) == Activity({today: 2}, {today: 3}, today)
+    fold(env)
+    count_download_sync(env, row.pk, "0.0.2")
+    catalog.quarantine_skill(env, "two", actor="test", reason="because")
+    assert activity(env, today) == Activity({today: 1}, {today: 4}, today)
+    assert wrong_counts(env) == []
+    assert activity(env, today + timedelta(days=1)).downloads == {}
+
+
+def test_downloads_of_a_day_that_an_earlier_release_left_out_are_found_and_mended(env: WorkerEnv) -> None:
+    publish_example(env)
+    row = SkillEntry.objects.get()
+    for days in (1, 30, 300):
+        downloaded(env, row, days, 5)
+    early, late = (database_now(env.database).date() - timedelta(days=one) for one in (30, 1))
+    # What is shown, and not what is older; each hour, the last days alone.
+    assert sorted(wrong_counts(env)) == [("", DOWNLOADS, day.isoformat(), 5) for day in (early, late)]
+    assert recount(env) == 1
+    assert activity(env, early).downloads == {late: 5}
+    mend_counts(env)
+    assert activity(env, early).downloads == {early: 5, late: 5}
     assert_true_counts(env)
 
 

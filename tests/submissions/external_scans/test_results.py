@@ -13,10 +13,10 @@ from django.test import Client
 from pytest_django import Settings
 
 from marketplace.external_scans import ExternalScan, ScanState, external_scans_sync
-from marketplace.models import HistoryEvent, SkillEntry, SkillFlag, SkillVersion
+from marketplace.models import HistoryEvent, PastScan, SkillEntry, SkillFlag, SkillVersion
 from submissions.external_scans.results import MAX_BODY
 from submissions.external_scans.signing import TIMESTAMP_HEADER, VALID_FOR
-from submissions.external_scans.store import PENDING_FOR, request_scan
+from submissions.external_scans.store import PENDING_FOR, end_overdue, request_scan
 from submissions.models import SubmissionEntry
 from submissions.states import State
 from tests.marketplace.factories import publish_example
@@ -24,6 +24,7 @@ from tests.submissions.external_scans.scanner import SECRET, post
 from tests.submissions.external_scans.test_store import NOWHERE, ago, backdate, published
 from tests.submissions.factories import make_submission
 from vskill.environments import WorkerEnv, get_environment
+from vskill.kv.clock import database_now
 from vskill.kv.models import KVEntry
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -108,6 +109,26 @@ def test_a_critical_finding_flags_and_an_empty_result_takes_no_flag_off(
     again, _new = request_scan(env, version, "one", by="test")
     assert post(client, env, again.id, result(again, findings=[])).status_code == 200
     assert SkillFlag.objects.count() == 1
+
+
+def test_what_ends_is_in_the_history_of_the_content_and_the_same_again_is_one_row(
+    client: Client, env: WorkerEnv, scan: ExternalScan, version: SkillVersion
+) -> None:
+    post(client, env, scan.id, result(scan, "RUNNING"))
+    assert not PastScan.objects.exists()
+    post(client, env, scan.id, result(scan))
+    again = request_scan(env, version, "one", by="test")[0]
+    post(client, env, again.id, result(again))
+    [own, outside] = client.get(f"/api/v1/skills/{scan.slug}/scans").json()["items"][::-1]
+    assert (own["scanner"], own["published"]) == (None, True)
+    assert (outside["scanner"], outside["outcome"], outside["times"]) == ("one", "COMPLETED", 2)
+    assert (outside["findings"], outside["engines"]) == ({"high": 1}, [{"name": "one", "version": "9.9"}])
+    late = request_scan(env, version, "one", by="test")[0]
+    backdate(env, late, requested_at=ago(env, PENDING_FOR))
+    assert end_overdue(env, database_now(env.database)) == 1
+    page = client.get(f"/skills/{scan.slug}/scan").content.decode()
+    assert "Did not answer" in page
+    assert "the same 2 times" in page
 
 
 def test_a_failure_is_told(client: Client, env: WorkerEnv, scan: ExternalScan) -> None:

@@ -13,7 +13,7 @@ from django.db.backends.signals import connection_created
 
 from marketplace.catalog import figures
 from marketplace.derived_models import SkillCount
-from marketplace.models import ALIAS_PREFIX, SkillEntry
+from marketplace.models import ALIAS_PREFIX, LaterScan, PastScan, SkillEntry, SkillVersion
 from marketplace.skills.counts import fold
 from marketplace.skills.store import skill_namespace
 from submissions.messages import VERIFY
@@ -251,3 +251,21 @@ async def test_counts_that_are_wrong_are_found_and_mended(env: WorkerEnv) -> Non
     assert found(await verify_store(env, repair=True)) == [(Kind.COUNTS, "counts of lists", True)]
     assert found(await verify_store(env)) == []
     assert (await in_thread(figures)(env)).skills == 1
+
+
+async def test_a_later_scan_that_is_not_in_the_history_of_its_version_is_found_and_added(env: WorkerEnv) -> None:
+    await in_thread(publish_example)(env)
+    version = await SkillVersion.objects.select_related("skill").aget()
+    # As an earlier release writes it.
+    fields: dict[str, Any] = {"verdict": "held", "findings": [{"severity": "high"}], "engines": [{"name": "vskill"}]}
+    later = await LaterScan.objects.acreate(namespace=env.name, version=version, scan_key="key", **fields)
+    assert found(await verify_store(env)) == [(Kind.SCANS, "history of scans", False)]
+    assert found(await verify_store(env, repair=True)) == [(Kind.SCANS, "history of scans", True)]
+    assert found(await verify_store(env)) == []
+    past = await PastScan.objects.aget()
+    assert (past.version_id, past.outcome, past.findings, past.last_at) == (
+        version.pk,
+        "held",
+        {"high": 1},
+        later.scanned_at,
+    )

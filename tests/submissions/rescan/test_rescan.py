@@ -17,7 +17,7 @@ from django.test.utils import CaptureQueriesContext
 from marketplace.likeness.known import find_equal
 from marketplace.likeness.published import files_of, same_content
 from marketplace.likeness.signature import signature
-from marketplace.models import LaterScan, ReferenceEntry, SkillEntry, SkillFlag, SkillVersion, VersionShingle
+from marketplace.models import LaterScan, PastScan, ReferenceEntry, SkillEntry, SkillFlag, SkillVersion, VersionShingle
 from submissions import messages
 from submissions.models import QueueMessage
 from submissions.operations import approve
@@ -148,6 +148,8 @@ async def test_a_new_version_of_an_engine_scans_everything_once_more_and_only_on
     assert (await work_off(env)).sent == (version.pk,)
     assert (await work_off(env)).sent == ()
     assert (await LaterScan.objects.aget()).scan_key != before
+    history = PastScan.objects.order_by("pk").values_list("outcome", flat=True)
+    assert [one async for one in history] == ["clear", "clear"]
 
 
 async def test_what_an_operator_approved_is_not_flagged_for_the_same_verdict(
