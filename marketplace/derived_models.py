@@ -49,10 +49,11 @@ class SearchToken(models.Model):
 
 
 class SkillFacet(models.Model):
-    """A value of a facet of which a skill has several: a tag or a capability."""
+    """A value of a facet of which a skill has several: a tag, a capability, or an agent that it is made for."""
 
     TAG = "tag"
     CAPABILITY = "capability"
+    AGENT = "agent"
 
     namespace = models.CharField(max_length=64)
     kind = models.CharField(max_length=16)

@@ -38,3 +38,15 @@ class JSONTextField(_TextField):
     def value_to_string(self, obj: models.Model) -> str:
         """Return the JSON text, for fixtures."""
         return encode(self.value_from_object(obj))
+
+
+def indexes_by_time(prefix: str, *columns: str) -> list[models.Index]:
+    """Return an index for each time in ``columns``, of the rows that have it; ``prefix`` begins its name."""
+    return [
+        models.Index(
+            fields=["namespace", f"-{column}", "-id"],
+            condition=models.Q(**{f"{column}__isnull": False}),
+            name=f"{prefix}_{column.removesuffix('_at')}",
+        )
+        for column in columns
+    ]

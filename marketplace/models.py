@@ -1,7 +1,6 @@
 """The tables of the marketplace: skills, versions and history.
 
-Others are in modules beside: archives, what is derived from skills, what became known of them later, what visitors
-report, and collections.
+Others are in modules beside: archives, collections, what is derived from skills, and what is known of them later.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from django.db.models.functions import Now
 from marketplace.archive_models import ArchiveBlob
 from marketplace.collection_models import Collection, CollectionSkill
 from marketplace.derived_models import DownloadDay, SearchDocument, SearchToken, SkillFacet
-from marketplace.fields import JSONTextField
+from marketplace.fields import JSONTextField, indexes_by_time
 from marketplace.flag_models import LaterScan, PastScan, SkillFlag
 from marketplace.known_bad_models import KnownBad, KnownBadShingle, VersionShingle
 from marketplace.records import SkillRecord
@@ -262,6 +261,7 @@ class SkillVersion(models.Model):
             models.Index(fields=["namespace", "normal_digest"], name="version_normal_digest"),
             models.Index(fields=["namespace", "scan_key"], name="version_scan_key"),
             models.Index(fields=["namespace", "-id"], name="version_newest"),
+            *indexes_by_time("version", "yanked_at", "quarantined_at"),
         ]
 
     def __str__(self) -> str:

@@ -57,7 +57,7 @@ _SORTS: Final = {
     "rating": "downloads",
     "installs": "downloads",
 }
-_FILTERS: Final = ("publisher", "verdict", "license", "tag", "capability", "prefix")
+_FILTERS: Final = ("publisher", "verdict", "license", "tag", "capability", "agent", "prefix")
 
 
 @api_view(*SAFE)

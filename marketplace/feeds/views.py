@@ -19,7 +19,7 @@ from vskill.visitors.reads import list_reads
 
 MOST_ENTRIES: Final = 50
 CONTENT_TYPE: Final = "application/atom+xml; charset=utf-8"
-FILTERS: Final = ("q", "verdict", "capability", "publisher")
+FILTERS: Final = ("q", "verdict", "capability", "publisher", "agent", "license", "tag")
 LONGEST: Final = 200
 _SORTS: Final = {"new": "newest", "updated": "updated"}
 KINDS: Final = (*_SORTS, "withdrawn")

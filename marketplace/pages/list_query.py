@@ -20,14 +20,18 @@ SORTS: Final[dict[str, str]] = {
 }
 VIEWS: Final[dict[str, str]] = {"cards": "Cards", "table": "Table"}
 FACETS: Final[dict[str, str]] = {"verdict": "Verdict", "capability": "Asks for", "publisher": "Publisher"}
+# What a list is filtered by where a link says so: pages of skills lead there, and their values are not counted.
+LINKED: Final[dict[str, str]] = {"agent": "Made for", "license": "Licence", "tag": "Tag"}
+FILTERS: Final[dict[str, str]] = FACETS | LINKED
 
 
 @dataclass(frozen=True)
 class ListQuery:
     """The state of the list of skills: search words, filters, sort order, view and cursor.
 
-    ``q`` are the search words; ``verdict``, ``capability`` and ``publisher`` are the chosen facet values; ``sort`` is a
-    key of ``SORTS`` or empty for the default, ``view`` a key of ``VIEWS``, and ``cursor`` continues the list.
+    ``q`` are the search words; ``verdict``, ``capability`` and ``publisher`` are the chosen facet values, ``agent``,
+    ``license`` and ``tag`` other filters; ``sort`` is a key of ``SORTS`` or empty for the default, ``view`` a key of
+    ``VIEWS``, and ``cursor`` continues the list.
 
     A link holds only what differs from the default list, so links are short enough to share. Unknown values in a query
     string are ignored and not refused, because old links must keep working.
@@ -37,6 +41,9 @@ class ListQuery:
     verdict: str = ""
     capability: str = ""
     publisher: str = ""
+    agent: str = ""
+    license: str = ""
+    tag: str = ""
     sort: str = ""
     view: str = "cards"
     cursor: str = ""
@@ -56,6 +63,7 @@ class ListQuery:
             verdict=text("verdict", LONGEST_CHOICE),
             capability=text("capability", LONGEST_CHOICE),
             publisher=text("publisher", LONGEST_CHOICE),
+            **{name: text(name, LONGEST_CHOICE) for name in LINKED},
             sort=sort if sort in SORTS and (q or sort != "relevance") else "",
             view=view if view in VIEWS else "cards",
             cursor=text("cursor", LONGEST_CURSOR),
@@ -68,8 +76,8 @@ class ListQuery:
 
     @property
     def filters(self) -> dict[str, str]:
-        """Return the chosen value of each facet that has one."""
-        return {name: value for name in FACETS if (value := getattr(self, name))}
+        """Return the chosen value of each filter that has one."""
+        return {name: value for name in FILTERS if (value := getattr(self, name))}
 
     def change(self, **changes: str) -> ListQuery:
         """Return the list with other parameters, from its first page, because a cursor belongs to one list."""
@@ -88,7 +96,7 @@ class ListQuery:
 
     def unfiltered(self) -> str:
         """Return the link to the same search without filters."""
-        return self.href(**dict.fromkeys(FACETS, ""))
+        return self.href(**dict.fromkeys(FILTERS, ""))
 
     def kept(self) -> list[tuple[str, str]]:
         """Return the parameters that a new search keeps: filters, sort order and view."""

@@ -12,7 +12,7 @@ from marketplace.catalog import FacetValue, HowMany, SkillFilters, SkillPage, fe
 from marketplace.errors import MalformedRecord
 from marketplace.judgement import Judgement, judge
 from marketplace.models import SkillEntry, SkillVersion
-from marketplace.pages.list_query import FACETS, ListQuery
+from marketplace.pages.list_query import FACETS, FILTERS, ListQuery
 from marketplace.pages.wording import capability_words, published_words
 from marketplace.pictures.weeks import weekly_activity, weekly_publications
 from marketplace.skill_sets.reading import newest_collections
@@ -88,7 +88,7 @@ def list_context(env: WorkerEnv, query: ListQuery) -> dict[str, Any]:
         "as_of": timezone.now(),
         "facets": _facets(query, page.facets),
         "filters": [
-            {"label": f"{FACETS[name]}: {_words(name, value)[0]}", "href": query.href(**{name: ""})}
+            {"label": f"{FILTERS[name]}: {_words(name, value)[0]}", "href": query.href(**{name: ""})}
             for name, value in query.filters.items()
         ],
         "unfiltered_href": query.unfiltered(),

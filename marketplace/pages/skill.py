@@ -14,6 +14,7 @@ from marketplace.addresses import publisher_href, ref_words, skill_href
 from marketplace.catalog import fetchable_versions, find_skill_sync, find_version_sync
 from marketplace.judgement import verdict_of, was_scanned
 from marketplace.models import SkillEntry, SkillVersion
+from marketplace.pages.like_links import like_links
 from marketplace.pages.lists import capabilities_of
 from marketplace.pages.markdown import render_markdown
 from marketplace.pages.skill_source import also_at, folder_of, source_gone
@@ -86,6 +87,7 @@ def head(found: Found) -> dict[str, Any]:
             "also_at": () if found.exact else also_at(found.skill),
             "source_gone": source_gone(found.skill),
             "downloads": skill.downloads,
+            **like_links(skill),
         },
         "version": {
             "version": version.version,

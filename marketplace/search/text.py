@@ -14,12 +14,16 @@ MAX_QUERY: Final = 500
 MAX_QUERY_TERMS: Final = 8
 MAX_TOKEN_LENGTH: Final = 40
 
-_WORD: Final = re.compile(r"[^\W_]+")
-# Scripts that are indexed by character pairs: Han, kana and bopomofo have no spaces between words, and in Hangul, which
-# has them, endings are glued to the word.
-_CJK: Final = re.compile(
+# Vowel signs of many scripts are marks, which Python counts to no word.
+_MARKS: Final = "".join(chr(one) for one in range(0x300, 0x11FFF) if unicodedata.category(chr(one)) in ("Mn", "Mc"))
+_WORD: Final = re.compile(rf"(?:[^\W_][{re.escape(_MARKS)}]*)+")
+# Scripts that are indexed by character pairs. Chinese and Japanese, Thai, Lao, Burmese and Khmer, Javanese, Balinese
+# and the scripts of the Tai peoples have no spaces between words, and in Hangul, which has them, endings are glued to
+# the word. Tibetan has a sign between syllables, which are its words here.
+_UNSPACED: Final = re.compile(
     r"[\u2e80-\u2fdf\u3005-\u3007\u3040-\u30ff\u3100-\u312f\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
-    r"\U00020000-\U0003ffff]+"
+    r"\u0e00-\u0eff\u1000-\u109f\ua9e0-\ua9ff\uaa60-\uaa7f\u1780-\u17ff\u1950-\u19df\u1a20-\u1aaf\uaa80-\uaadf\ua980-\ua9df"
+    r"\u1b00-\u1b7f\U00020000-\U0003ffff]+"
 )
 
 
@@ -31,13 +35,13 @@ def _normalised(text: str) -> str:
 
 
 def _words(text: str) -> Iterator[tuple[str, bool]]:
-    """Yield each word, and whether it is a run of characters that ``_CJK`` matches."""
+    """Yield each word, and whether it is a run of characters that ``_UNSPACED`` matches."""
     for word in _WORD.findall(_normalised(text)):
         if word.isascii():
             yield word, False
             continue
         end = 0
-        for run in _CJK.finditer(word):
+        for run in _UNSPACED.finditer(word):
             if before := word[end : run.start()]:
                 yield before, False
             yield run.group(), True
@@ -47,10 +51,10 @@ def _words(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def tokenize(text: str) -> list[str]:
-    """Return the tokens of a text for the index: words, or single characters and pairs in Chinese, Japanese, Korean."""
+    """Return the tokens of a text for the index: words, or characters and pairs of scripts without spaces."""
     tokens: list[str] = []
-    for word, is_cjk in _words(text):
-        if is_cjk:
+    for word, is_unspaced in _words(text):
+        if is_unspaced:
             tokens += word
             tokens += _pairs(word)
         else:
@@ -65,7 +69,7 @@ def _pairs(word: str) -> list[str]:
 def query_terms(query: str) -> list[str]:
     """Return the distinct terms of a query, at most ``MAX_QUERY_TERMS``; each has to be the prefix of a token."""
     terms: dict[str, None] = {}
-    for word, is_cjk in _words(query[:MAX_QUERY]):
-        parts = _pairs(word) if is_cjk and len(word) > 1 else [word]
+    for word, is_unspaced in _words(query[:MAX_QUERY]):
+        parts = _pairs(word) if is_unspaced and len(word) > 1 else [word]
         terms.update((part[:MAX_TOKEN_LENGTH], None) for part in parts)
     return list(terms)[:MAX_QUERY_TERMS]

@@ -6,6 +6,7 @@ from typing import Final
 
 from marketplace.errors import InvalidListing
 from marketplace.judgement import KNOWN_VERDICTS
+from marketplace.skills.agents import AGENTS
 from marketplace.skills.count_reads import counts_of, highest
 from marketplace.skills.counts import CAPABILITY, VERDICT
 from marketplace.skills.filtered import SkillFilters
@@ -17,7 +18,7 @@ _MOST_NAMED: Final = 40
 
 
 def check_filters(env: WorkerEnv, filters: SkillFilters) -> None:
-    """Raise ``InvalidListing`` where the verdict is unknown, or where no listed skill has the capability.
+    """Raise ``InvalidListing`` where the verdict or the agent is unknown, or where no listed skill has the capability.
 
     A publisher, a licence, a tag and words to search for are chosen freely: what none has leaves an empty list.
     """
@@ -25,6 +26,8 @@ def check_filters(env: WorkerEnv, filters: SkillFilters) -> None:
         raise InvalidListing(
             f"There is no verdict {visible(filters.verdict, 40)!r}. It is one of: {', '.join(KNOWN_VERDICTS)}."
         )
+    if filters.agent and filters.agent not in AGENTS:
+        raise InvalidListing(f"There is no agent {visible(filters.agent, 40)!r}. It is one of: {', '.join(AGENTS)}.")
     if filters.capability and not _has(env, CAPABILITY, filters.capability):
         present = sorted(value for value, _count in highest(env, "", CAPABILITY, _MOST_NAMED))
         there = f"It is one of: {', '.join(visible(one, 40) for one in present)}." if present else "None has any."

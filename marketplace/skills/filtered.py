@@ -31,15 +31,15 @@ FACET_VALUES: Final = 20
 # the list.
 _FEW: Final = 1000
 _COLUMN_FACETS: Final = {"verdict": "verdict", "publisher": "publisher_handle", "license": "license"}
-_ROW_FACETS: Final = {"tag": SkillFacet.TAG, "capability": SkillFacet.CAPABILITY}
+_ROW_FACETS: Final = {"tag": SkillFacet.TAG, "capability": SkillFacet.CAPABILITY, "agent": SkillFacet.AGENT}
 
 
 @dataclass(frozen=True)
 class SkillFilters:
     """The filters of a list; an empty one does not filter.
 
-    ``query`` are words to search for, ``publisher`` is a handle, ``verdict``, ``license``, ``tag`` and ``capability``
-    match exactly, and ``prefix`` is the beginning of a slug.
+    ``query`` are words to search for, ``publisher`` is a handle, ``verdict``, ``license``, ``tag``, ``capability`` and
+    ``agent``, one that the skill states it is made for, match exactly, and ``prefix`` is the beginning of a slug.
     """
 
     query: str = ""
@@ -49,6 +49,7 @@ class SkillFilters:
     tag: str = ""
     capability: str = ""
     prefix: str = ""
+    agent: str = ""
 
 
 EVERY_SKILL: Final = SkillFilters()

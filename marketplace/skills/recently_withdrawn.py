@@ -4,18 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
 
-from django.db.models import Q
-
-from marketplace.models import HistoryEvent, SkillEntry, SkillVersion
-from marketplace.skills.visibility import light_versions, visible_skills, withheld_skills
+from marketplace.models import SkillEntry, SkillVersion
+from marketplace.records import Visibility
+from marketplace.skills.visibility import light_versions, withheld_skills
 from marketplace.skills.withdrawal import withdrawn, withheld
 from vskill.environments import WorkerEnv
-
-# So many of the last events are looked through for versions that were withdrawn; a skill is found however long ago.
-_EVENTS: Final = 20_000
-_MOST_VERSIONS: Final = 500
 
 
 @dataclass(frozen=True)
@@ -33,7 +27,7 @@ class Withdrawal:
 
 def recently_withdrawn(env: WorkerEnv, limit: int) -> list[Withdrawal]:
     """Return what is withdrawn now, the latest first, at most ``limit``; call it on a database thread."""
-    found = [*_skills(env, limit), *_versions(env)]
+    found = [*_skills(env, limit), *_versions(env, limit)]
     return sorted(found, key=lambda one: (one.at, one.skill.pk, one.version), reverse=True)[:limit]
 
 
@@ -43,29 +37,14 @@ def _skills(env: WorkerEnv, limit: int) -> list[Withdrawal]:
     return [Withdrawal(row, "", withheld(row), row.changed_at) for row in newest if row.changed_at is not None]
 
 
-def _versions(env: WorkerEnv) -> list[Withdrawal]:
-    events = HistoryEvent.objects.using(env.database).filter(namespace=env.name)
-    last = events.order_by("-id").values_list("pk", flat=True).first()
-    if last is None:
-        return []
-    # A flag can withhold a version as well. What is true now is read from the version below.
-    withdrawals = Q(action__in=("yanked", "version quarantined")) | Q(action__startswith="flagged: ")
-    named = list(
-        events.filter(withdrawals, pk__gt=last - _EVENTS, skill__isnull=False)
-        .order_by("-id")
-        .values_list("skill_id", "version")[:_MOST_VERSIONS]
-    )
-    rows = SkillVersion.objects.using(env.database).filter(
-        Q(yanked_at__isnull=False) | Q(quarantined_at__isnull=False),
-        namespace=env.name,
-        skill_id__in={skill_id for skill_id, _version in named},
-        version__in={version for _skill_id, version in named},
-    )
-    shown = visible_skills(SkillEntry.objects.using(env.database).filter(pk__in={one[0] for one in named}))
-    skills = shown.in_bulk()
+def _versions(env: WorkerEnv, limit: int) -> list[Withdrawal]:
+    """Return the versions that were withdrawn last, of skills that are shown; each way of it has an index by time."""
+    rows = SkillVersion.objects.using(env.database).filter(namespace=env.name, skill__visibility=Visibility.VISIBLE)
+    shown = light_versions(rows.exclude(skill__slug="").select_related("skill"))
+    quarantined = shown.filter(quarantined_at__isnull=False).order_by("-quarantined_at", "-id")[:limit]
+    yanked = shown.filter(yanked_at__isnull=False, quarantined_at__isnull=True).order_by("-yanked_at", "-id")[:limit]
     return [
-        Withdrawal(skills[version.skill_id], version.version, withdrawn(version), at)
-        for version in light_versions(rows)
-        if (version.skill_id, version.version) in set(named) and version.skill_id in skills
+        Withdrawal(version.skill, version.version, withdrawn(version), at)
+        for version in (*quarantined, *yanked)
         if (at := version.quarantined_at or version.yanked_at) is not None
     ]

@@ -19,6 +19,7 @@ from marketplace.errors import SkillNotFound
 from marketplace.models import ALIAS_PREFIX, SKILL_PREFIX, HistoryEvent, SkillEntry, SkillVersion
 from marketplace.records import SkillRecord
 from marketplace.search.documents import index_skill
+from marketplace.skills.agents import agents_of
 from marketplace.skills.counts import change_counts, counted
 from vskill.environments import WorkerEnv
 from vskill.kv.clock import database_now, isoformat
@@ -222,6 +223,7 @@ def _write_derived(env: WorkerEnv, row: SkillEntry, record: SkillRecord, event: 
     facets.filter(skill_id=row.pk).delete()
     wanted = [(SkillFacet.TAG, tag) for tag in record.tags]
     wanted += [(SkillFacet.CAPABILITY, capability[:64]) for capability in dict.fromkeys(record.capabilities)]
+    wanted += [(SkillFacet.AGENT, agent) for agent in agents_of(record)]
     facets.bulk_create(
         SkillFacet(namespace=row.namespace, kind=kind, value=value, skill_id=row.pk) for kind, value in wanted
     )

@@ -16,6 +16,7 @@ from typing import Any, Final
 from marketplace.models import SKILL_PREFIX, SkillFacet
 from marketplace.records import SkillRecord
 from marketplace.search.documents import document_of
+from marketplace.skills.agents import agents_of
 from submissions.demo.bulk import entry
 from submissions.demo.invented import HOST, Invented
 from submissions.demo.packages import Kept
@@ -75,7 +76,11 @@ def make_rows(env: WorkerEnv, invented: Invented, packages: Sequence[Kept], scan
         document={"namespace": env.name, **document_of(record, latest.fields["skill_md"])},
         facets=[
             {"namespace": env.name, "kind": kind, "value": value}
-            for kind, held in ((SkillFacet.TAG, record.tags), (SkillFacet.CAPABILITY, record.capabilities))
+            for kind, held in (
+                (SkillFacet.TAG, record.tags),
+                (SkillFacet.CAPABILITY, record.capabilities),
+                (SkillFacet.AGENT, agents_of(record)),
+            )
             for value in held
         ],
         events=[_published(env, key, version["version"], record.published_at) for version in versions],

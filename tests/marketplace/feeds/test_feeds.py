@@ -8,12 +8,22 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
-from marketplace.catalog import quarantine_skill, rename_skill, restore, unyank, yank_version
+from marketplace.catalog import (
+    quarantine_skill,
+    quarantine_version,
+    rename_skill,
+    restore,
+    unyank,
+    yank_version,
+)
 from marketplace.feeds.views import MOST_ENTRIES
 from marketplace.flags import FlagKind, flag
-from marketplace.models import SkillEntry
+from marketplace.models import HistoryEvent, SkillEntry
+from marketplace.skills.recently_withdrawn import recently_withdrawn
 from tests.marketplace.factories import publish_example, write_entries
 from vskill.environments import WorkerEnv
 
@@ -25,6 +35,8 @@ FEEDS = ("/feeds/new.atom", "/feeds/updated.atom", "/feeds/withdrawn.atom", "/pu
 # How often RFC 4287 allows each element: exactly once, at most once, or any number of times.
 ONCE, ONCE_AT_MOST = {"id", "title", "updated"}, {"subtitle", "published", "summary", "rights", "generator", "logo"}
 ANY = {"author", "link", "entry", "category", "contributor"}
+XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
+ATTRIBUTES = {"feed": {XML_LANG}, "link": {"href", "rel", "type"}, "entry": set(), "author": set(), "id": set()}
 OF_AN_ENTRY = {"id", "title", "updated", "published", "summary", "author", "link", "category"}
 
 
@@ -32,6 +44,19 @@ def parsed(content: bytes) -> ElementTree.Element:
     """Return a feed, after a check that it is one as RFC 4287 has it."""
     root = ElementTree.fromstring(content)  # noqa: S314 - written here
     assert root.tag == f"{ATOM}feed"
+    # The order of elements is free, but each is of Atom, and text is plain: no element has a place for markup here.
+    for element in root.iter():
+        assert element.tag.startswith(ATOM), element.tag
+        allowed, children = ATTRIBUTES.get(element.tag.removeprefix(ATOM), {"type"}), len(element)
+        assert set(element.attrib) <= allowed, element.attrib
+        assert children == 0 or element.tag.removeprefix(ATOM) in {"feed", "entry", "author"}
+        assert element.get("type", "text") in {"text", "html", "application/atom+xml"}
+    for author in root.iter(f"{ATOM}author"):
+        names = [child.tag.removeprefix(ATOM) for child in author]
+        assert names.count("name") == 1
+        assert set(names) <= {"name", "uri", "email"}
+        assert text(author, "name").strip()
+        assert re.fullmatch(r"(https?://[!-~]+)?", text(author, "uri"))
     check(root, ONCE | ONCE_AT_MOST | ANY)
     # Entries without an author have that of the feed.
     assert root.find(f"{ATOM}author/{ATOM}name") is not None
@@ -42,6 +67,12 @@ def parsed(content: bytes) -> ElementTree.Element:
     times = [text(entry, "updated") for entry in root.iter(f"{ATOM}entry")]
     assert text(root, "updated") == max(times, default="2026-01-01T00:00:00+00:00")
     return root
+
+
+def moment_of(value: str) -> datetime:
+    """Return a time of RFC 3339, which is stricter than what Python reads: seconds, a zone, and a capital T."""
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)", value), value
+    return datetime.fromisoformat(value)
 
 
 def check(element: ElementTree.Element, known: set[str]) -> None:
@@ -57,7 +88,13 @@ def check(element: ElementTree.Element, known: set[str]) -> None:
     assert re.match(r"(tag:|https?:)[!-~]+$", text(element, "id"))
     for name in ("updated", "published"):
         for moment in element.findall(f"{ATOM}{name}"):
-            assert datetime.fromisoformat(moment.text or "").tzinfo is not None
+            moment_of(moment.text or "")
+    # An entry has something to read: a summary where there is no content.
+    assert element.tag != f"{ATOM}entry" or text(element, "summary").strip()
+    assert text(element, "title").strip()
+    # What leads back to the feed itself is what it says that it is.
+    if element.tag == f"{ATOM}feed":
+        assert relations.count("self") == 1
 
 
 def text(element: ElementTree.Element, name: str) -> str:
@@ -131,6 +168,31 @@ def test_what_was_withdrawn_leaves_the_feed_when_it_is_given_back(client: Client
     assert entries(client, "/feeds/withdrawn.atom") == []
     quarantine_skill(env, "kept", **WHO)
     assert [one["title"] for one in entries(client, "/feeds/withdrawn.atom")] == ["Withdrawn: kept"]
+
+
+def test_what_is_withdrawn_is_found_however_much_was_done_since(client: Client, env: WorkerEnv) -> None:
+    for version in ("1.0.0", "1.1.0", "1.2.0"):
+        publish_example(env, name="kept", body=version, declared_version=version)
+    yank_version(env, "kept", "1.0.0", **WHO)
+    quarantine_version(env, "kept", "1.1.0", **WHO)
+    publish_example(env, name="gone", declared_version="1.0.0")
+    quarantine_version(env, "gone", "1.0.0", **WHO)
+    quarantine_skill(env, "gone", **WHO)
+    wanted = ["Withdrawn: gone", "Withdrawn: kept 1.1.0", "Withdrawn: kept 1.0.0"]
+    assert [one["title"] for one in entries(client, "/feeds/withdrawn.atom")] == wanted
+    # The versions themselves say so: the history may be as long as it likes.
+    HistoryEvent.objects.all().delete()
+    assert [one["title"] for one in entries(client, "/feeds/withdrawn.atom")] == wanted
+    if connection.vendor == "sqlite":
+        with CaptureQueriesContext(connection) as asked:
+            recently_withdrawn(env, 5)
+        plans = []
+        for one in asked.captured_queries:
+            with connection.cursor() as cursor:
+                cursor.execute("EXPLAIN QUERY PLAN " + one["sql"].replace("%", "%%"), [])
+                plans.append("; ".join(row[-1] for row in cursor.fetchall()))
+        for index in ("version_yanked", "version_quarantined"):
+            assert any(f"USING INDEX {index} (namespace=?" in plan for plan in plans), plans
 
 
 def test_what_a_skill_says_of_itself_is_text_and_what_is_known_of_it_comes_first(

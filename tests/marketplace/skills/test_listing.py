@@ -78,7 +78,7 @@ def test_facets_count_what_choosing_them_would_give(env: WorkerEnv) -> None:
                 assert list_skills(env, narrowed, count=True).total == (count, False), (chosen, name, value)
 
 
-@pytest.mark.parametrize("name", ["query", "publisher", "verdict", "license", "tag", "capability", "prefix"])
+@pytest.mark.parametrize("name", ["query", "publisher", "verdict", "license", "tag", "capability", "agent", "prefix"])
 @pytest.mark.parametrize("value", ["\0", "a\0b", "\ud800"])
 def test_a_value_that_no_database_can_hold_has_an_empty_list(env: WorkerEnv, name: str, value: str) -> None:
     publish_example(env)

@@ -34,6 +34,8 @@ def found(env: WorkerEnv, query: str) -> list[str]:
         ("Straße ﬁle", ["strasse", "file"]),
         ("読書", ["読", "書", "読書"]),
         ("pdf読書x", ["pdf", "読", "書", "読書", "x"]),
+        ("ไทย", ["ไ", "ท", "ย", "ไท", "ทย"]),
+        ("हिन्दी ཆོས་ལུགས", ["हिन्दी", "ཆོས", "ལུགས"]),
         ("…!?", []),
     ],
 )
@@ -67,6 +69,33 @@ def test_words_and_their_beginnings_find(env: WorkerEnv, query: str) -> None:
     publish_example(env, name="other", description="Nothing of the kind", repo_url="https://github.com/mallory/x")
 
     assert found(env, query) == ["pdf-tools"]
+
+
+SCRIPTS = {
+    # Each text with a part from its middle.
+    "thai": ("แปลงเอกสารเป็นข้อความ", "เอกสาร"),
+    "lao": ("ແປງເອກະສານເປັນຂໍ້ຄວາມ", "ເອກະສານ"),
+    "khmer": ("បម្លែងឯកសារទៅជាអត្ថបទ", "ឯកសារ"),
+    "burmese": ("စာရွက်စာတမ်းများကိုပြောင်းပါ", "စာတမ်း"),
+    "tibetan": ("ཡིག་ཆ་སྒྱུར་བ", "སྒྱུར"),
+    "javanese": ("ꦲꦏ꧀ꦱꦫꦗꦮ", "ꦱꦫ"),
+    "hiragana": ("ぶんしょをへんかんする", "へんかん"),
+    "katakana": ("ドキュメントコンバーター", "コンバーター"),
+    "half width": ("ﾄﾞｷｭﾒﾝﾄ", "キュメ"),
+    "chinese": ("转换文档为文本", "文档"),
+    "korean": ("문서를변환합니다", "변환"),
+    "hindi": ("दस्तावेज़ को पाठ में बदलें", "पाठ"),
+}
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_a_text_without_spaces_is_found_by_its_parts(env: WorkerEnv, script: str) -> None:
+    text, part = SCRIPTS[script]
+    publish_example(env, name="one", description=text)
+    publish_example(env, name="other", description=text[::-1][:4])
+
+    assert found(env, part) == found(env, text) == ["one"]
 
 
 @pytest.mark.django_db
