@@ -10,7 +10,7 @@ from marketplace.addresses import collection_href, publisher_href, skill_href
 from marketplace.judgement import verdict_of, warning
 from marketplace.models import Collection
 from marketplace.pages.skill import Found, asked_for
-from marketplace.pages.wording import FLAGGED, capability_words, published_words
+from marketplace.pages.wording import capability_words, published_words
 from marketplace.pictures.reach import draw_reach, reach_of, reach_together
 from marketplace.skill_sets.install import install_lines
 from marketplace.skill_sets.reading import Member, SkillSet, collection_page, collections_of, read_set, summaries
@@ -67,7 +67,8 @@ def link(collection: Collection) -> dict[str, str]:
 
 def _member(one: Member, can: Any) -> dict[str, Any]:
     verdict = verdict_of(one.version)
-    words = FLAGGED if one.version.flag_reason else published_words(verdict)
+    # The best verdict is said by its badge; every other one says what to do.
+    sentence = "" if verdict == "clear" else published_words(verdict).sentence
     return {
         **_named(one),
         "description": one.version.description,
@@ -78,7 +79,7 @@ def _member(one: Member, can: Any) -> dict[str, Any]:
         "pinned": one.pinned,
         "verdict": verdict,
         "flag_reason": one.version.flag_reason,
-        "sentence": warning(verdict, one.version.flag_reason) or words.sentence,
+        "sentence": warning(verdict, one.version.flag_reason) or sentence,
         "capabilities": can,
     }
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.http import HttpRequest, HttpResponse, HttpResponsePermanentRedirect
+from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from marketplace.addresses import collection_href, public_base
@@ -22,8 +22,8 @@ async def collections(request: HttpRequest) -> HttpResponse:
     """Show the collections by their names."""
     if fault := unknown_parameter(request.GET, ("after",)):
         return render(request, "400.html", {"message": fault}, status=400)
-    context = await list_reads.run(collections_context, require_worker_env(), request.GET.get("after", ""))
-    return render(request, "marketplace/collections.html", context)
+    env, after = require_worker_env(), request.GET.get("after", "")
+    return await list_reads.render(request, "marketplace/collections.html", collections_context, env, after)
 
 
 @require_safe
@@ -32,11 +32,15 @@ async def collection(request: HttpRequest, slug: str) -> HttpResponse:
     env = require_worker_env()
     if fault := unknown_parameter(request.GET, ()):
         return render(request, "400.html", {"message": fault}, status=400)
-    found = await list_reads.run(find_collection, env, slug)
-    if found is None:
-        near = await list_reads.run(near_collections, env, slug)
-        raise NotThere(NO_COLLECTION, [Near(name, collection_href(name)) for name in near])
-    if found.slug != slug:
-        return redirect(collection_href(found.slug), permanent=True)
-    context = await list_reads.run(collection_context, env, found, public_base(request, env))
-    return render(request, "marketplace/collection.html", context)
+    base = public_base(request, env)
+
+    def answer() -> HttpResponse:
+        found = find_collection(env, slug)
+        if found is None:
+            near = near_collections(env, slug)
+            raise NotThere(NO_COLLECTION, [Near(name, collection_href(name)) for name in near])
+        if found.slug != slug:
+            return HttpResponsePermanentRedirect(collection_href(found.slug))
+        return render(request, "marketplace/collection.html", collection_context(env, found, base))
+
+    return await list_reads.run(answer)

@@ -42,6 +42,7 @@ class Sample:
 
     slug: str
     version: str
+    collection: str
     submission: str
     repository: str
     small: str
@@ -66,6 +67,9 @@ def public_addresses(sample: Sample) -> Iterator[Address]:
     for feed in ("new", "updated", "withdrawn"):
         yield Address(LIST, f"/feeds/{feed}.atom")
     yield from (Address(LIST, path) for path in ("/sitemap.xml", "/sitemap/pages", "/sitemap/0"))
+    for below in ("", f"/{sample.collection}"):
+        yield from (Address(LIST, f"/collections{below}"), Address(LIST, f"/api/v1/collections{below}"))
+    yield Address(LIST, f"/collections/{sample.collection}/.well-known/agent-skills/index.json")
     yield Address(LIST, f"/feeds/new.atom?{urlencode({'q': 'pdf', **sample.filters})}")
     yield Address(LIST, "/queue")
     yield Address(LIST, f"/queue?{urlencode({'repository': sample.repository})}")

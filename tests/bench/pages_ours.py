@@ -33,6 +33,8 @@ from django.test import AsyncClient, override_settings
 
 from marketplace.derived_models import SkillCount
 from marketplace.models import SkillEntry, SkillVersion
+from marketplace.skill_sets.editing import Choice, Told, create_collection
+from marketplace.skill_sets.reading import find_collection
 from marketplace.skills.counts import COUNTED_FACETS
 from marketplace.skills.listing import list_skills
 from marketplace.skills.publication import prepare_publication
@@ -59,6 +61,7 @@ TRIVIAL_ADMIN: Final = Address("trivial admin", "/admin/password_change/")
 _BETWEEN: Final = 6
 # Rows of a page of the admin.
 _OF_A_PAGE: Final = ReadOnlyAdmin.list_per_page
+_IN_A_COLLECTION: Final = 20
 _FINE: Final = frozenset({200, 301, 404, 410})
 
 
@@ -95,6 +98,7 @@ def sample_of(env: WorkerEnv) -> Sample:
     return Sample(
         slug=skill.slug,
         version=version.version,
+        collection=_collection(env),
         submission=version.submission_id,
         repository=skill.repo_url,
         small=rare["publisher"],
@@ -103,6 +107,15 @@ def sample_of(env: WorkerEnv) -> Sample:
         rare=rare,
         deep={sort: cursor for sort in API_ORDERS if (cursor := _deep(env, sort))},
     )
+
+
+def _collection(env: WorkerEnv) -> str:
+    """Make a collection of the newest skills unless there is one, and return its slug."""
+    if find_collection(env, "measured") is None:
+        newest = list_skills(env, limit=_IN_A_COLLECTION).skills
+        told = Told("Measured", "A set of the newest skills.", tuple(Choice(one.slug) for one in newest))
+        create_collection(env, "measured", told, actor="bench", reason="To be measured.")
+    return "measured"
 
 
 def _deep(env: WorkerEnv, sort: str) -> str:

@@ -12,6 +12,7 @@ from tests.routes import every_route
 SAMPLE = Sample(
     slug="pdf-tools",
     version="1.0.0",
+    collection="our-team",
     submission="sub_0",
     repository="https://github.com/acme/skills",
     small="acme",

@@ -45,7 +45,8 @@ SCRIPT: Final = "import os\n\n\ndef main():\n    print('x' * 200)  # " + "long "
 def main() -> None:
     """Publish skills, and create submissions in every group of states."""
     django.setup()
-    from submissions.states import State  # noqa: PLC0415 - after setup, as every model
+    from marketplace.skill_sets.editing import Choice, Told, create_collection  # noqa: PLC0415 - after setup
+    from submissions.states import State  # noqa: PLC0415 - as every model
     from tests.marketplace.pages.page_factory import contract, finding, png, publish, reference  # noqa: PLC0415
     from vskill.environments import get_environment  # noqa: PLC0415
 
@@ -87,6 +88,9 @@ def main() -> None:
         ),
     )
     scanned_and_downloaded(env)
+    chosen = (Choice("release-notes", "1.1.0", "word " * 40), Choice(LONG_NAME), Choice("sample-01"))
+    told = Told("Our team's set", "What we have at hand on the day of a release.", chosen)
+    create_collection(env, "our-team", told, actor="test", reason="test")
     print(json.dumps({str(state).lower(): path for state, path in submissions(env, State)}))  # noqa: T201 - its answer
 
 

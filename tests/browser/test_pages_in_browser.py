@@ -33,6 +33,7 @@ PAGES = {
     "compare": f"/compare?skill=release-notes&skill={LONG_NAME}&skill=release-note",
     "versions": "/skills/release-notes/compare",
     "publisher": "/publishers/an-owner-with-a-long-name",
+    "collection": "/collections/our-team",
     "report": "/skills/release-notes/report",
     "verdicts": "/about/verification",
     "api": "/about/api",
