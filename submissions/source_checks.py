@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 import ssl
 import stat
 from collections.abc import Iterator, Sequence
@@ -14,6 +16,7 @@ from django.core.checks import Warning as CheckWarning
 from django.core.exceptions import ImproperlyConfigured
 
 from submissions.source.fetching import source_policy
+from submissions.source.git_process import SEARCH_PATH
 from submissions.source.hosts import normalise_host, refuse_private_name
 from vskill.configuration import BASE_DIR
 from vskill.environments import WorkerEnv, all_environments
@@ -36,7 +39,7 @@ def check_sources(app_configs: Sequence[Any] | None, **_kwargs: Any) -> list[Che
     except ImproperlyConfigured:
         # Reported by the check of the environments themselves.
         return []
-    problems = [problem for env in environments for problem in (*_authority(env), *_credentials(env))]
+    problems = [problem for env in environments for problem in (*_authority(env), *_credentials(env), *_keys(env))]
     if any(env.secrets for env in environments):
         problems += readable_by_others(BASE_DIR / ".env")
     return problems
@@ -77,6 +80,42 @@ def _credentials(env: WorkerEnv) -> Iterator[CheckMessage]:
                 hint="Put the token or the password itself into its variable.",
                 id="submissions.W003",
             )
+
+
+def _keys(env: WorkerEnv) -> Iterator[CheckMessage]:
+    keys = env.policy.source_ssh_keys
+    policy = source_policy(env)
+    if keys and shutil.which("ssh", path=SEARCH_PATH) is None:
+        yield CheckWarning(
+            f"Environment {env.name!r} has keys for ssh, and ssh is not installed.",
+            hint="Install openssh-client.",
+            id="submissions.W006",
+        )
+    if keys and policy.proxy is not None:
+        yield CheckWarning(
+            f"Environment {env.name!r} has keys for ssh and a proxy, and ssh does not go through it: nothing is read "
+            "with them.",
+            hint="Read these hosts over https with source_credentials.",
+            id="submissions.W007",
+        )
+    for one in keys:
+        host = one.place.split("/", maxsplit=1)[0]
+        reason = refuse_private_name(host)
+        if reason is not None and not policy.allows_private(host, one.port):
+            yield CheckWarning(
+                f"The key for {one.place!r} in environment {env.name!r} is never used, because its host is not "
+                f"allowed: {reason}.",
+                hint="Name a host of this network in source_private_hosts as well.",
+                id="submissions.W002",
+            )
+        for path in (one.key_file, one.known_hosts_file):
+            if not os.access(path, os.R_OK) or not Path(path).is_file():
+                yield CheckWarning(
+                    f"{path}, which environment {env.name!r} needs for {one.place!r}, cannot be read.",
+                    hint="It is a file that the account of the server can read.",
+                    id="submissions.W008",
+                )
+        yield from readable_by_others(Path(one.key_file))
 
 
 def readable_by_others(path: Path) -> list[CheckMessage]:

@@ -21,6 +21,7 @@ from django.core.signals import setting_changed
 
 from vskill.errors import VskillError
 from vskill.source_credentials import SourceCredential, check_secrets, read_credentials, read_proxy
+from vskill.source_ssh_keys import SourceSshKey, read_ssh_keys
 from vskill.variable_kinds import HOSTS, Fault
 
 # It has to fit the namespace column of an entry.
@@ -50,6 +51,7 @@ class Policy:
     ``source_private_hosts``: host names that may resolve to private addresses (an internal git server).
     ``source_rewrites``: pairs of URL prefixes, the first replaced by the second for fetching only (a mirror).
     ``source_ca_file``: PEM file of the authority that signed the certificates of internal hosts.
+    ``source_ssh_keys``: which key opens which host, or owner on a host, over ssh, and the host keys that are accepted.
     ``source_proxy``: address of the proxy through which everything is fetched; the secret of the same name is
     ``user:password`` for it.
     ``source_credentials``: which secret is sent to which host, or owner on a host, that asks for sign-in.
@@ -68,6 +70,7 @@ class Policy:
     source_rewrites: tuple[tuple[str, str], ...] = ()
     source_ca_file: str = ""
     source_proxy: str = ""
+    source_ssh_keys: tuple[SourceSshKey, ...] = ()
     source_credentials: tuple[SourceCredential, ...] = ()
     trusted_owners: tuple[str, ...] = ()
     scan_trusted_owners: bool = True
@@ -156,6 +159,8 @@ def _policy_value(name: str, option: str, value: Any) -> Any:
         return _weights(name, value)
     if option == "source_credentials":
         return read_credentials(name, value)
+    if option == "source_ssh_keys":
+        return read_ssh_keys(name, value)
     if option == "external_scanners":
         return _scanners(name, value)
     default = getattr(Policy, option)

@@ -20,6 +20,7 @@ from submissions.source.git import Snapshot, fetch_snapshot
 from submissions.source.git_process import FetchLimits
 from submissions.source.logins import Login
 from submissions.source.proxies import Proxy
+from submissions.source.ssh import SshKey
 from submissions.source.urls import RepositoryURL, SourcePolicy, normalise_repository_url
 from submissions.source.wanted import Wanted
 from vskill.environments import WorkerEnv, all_environments
@@ -41,6 +42,9 @@ def source_policy(env: WorkerEnv) -> SourcePolicy:
         rewrites=policy.source_rewrites,
         ca_file=Path(policy.source_ca_file) if policy.source_ca_file else None,
         logins=tuple(Login(one.place, one.user, env.secret(one.secret)) for one in policy.source_credentials),
+        ssh_keys=tuple(
+            SshKey(one.place, one.key_file, one.known_hosts_file, one.user, one.port) for one in policy.source_ssh_keys
+        ),
         proxy=Proxy(policy.source_proxy, env.secrets.get("source_proxy", "")) if policy.source_proxy else None,
     )
 

@@ -12,6 +12,7 @@ from urllib.parse import quote, unquote, urlsplit
 from submissions.source.cat_file import cat_file
 from submissions.source.errors import (
     CommitNotAvailable,
+    HostNotAllowed,
     RepositoryEmpty,
     RepositoryMoved,
     RepositoryNotFound,
@@ -26,6 +27,7 @@ from submissions.source.pinning import pin
 from submissions.source.places import Place
 from submissions.source.reachable import ref_of
 from submissions.source.refs import choose_place
+from submissions.source.ssh import SSH, key_for
 from submissions.source.tree_entries import TreeEntry
 from submissions.source.urls import RepositoryURL, SourcePolicy, resolve_below
 from submissions.source.wanted import (
@@ -198,8 +200,7 @@ async def _fetch_commit(
         "--no-recurse-submodules",
         "--no-auto-maintenance",
         "--no-write-fetch-head",
-        # --strict takes only the exact folder that was checked. Only a local fetch starts upload-pack.
-        "--upload-pack=git-upload-pack --strict",
+        origin.upload_pack,
         "--",
         origin.url,
         f"+{commit}:{_HEAD}",
@@ -222,6 +223,8 @@ def _addresses_to_try(repository: RepositoryURL, policy: SourcePolicy) -> Iterat
         if url.startswith(prefix):
             url = replacement + url[len(prefix) :]
             break
+    if (key := key_for(policy.ssh_keys, url)) is not None:
+        url = key.address(url)
     candidates = [url, f"{url}.git"]
     if "gitlab" in (urlsplit(url).hostname or ""):
         # GitLab redirects the spelling without `.git`, so this order saves a request.
@@ -244,12 +247,20 @@ def _addresses_to_try(repository: RepositoryURL, policy: SourcePolicy) -> Iterat
 async def _configuration(url: str, policy: SourcePolicy, limits: FetchLimits) -> list[tuple[str, str]]:
     parts = urlsplit(url)
     if parts.scheme == "file":
-        return fetch_configuration(resolve="", safe_directory=unquote(parts.path), ca_file=None)
+        return fetch_configuration(safe_directory=unquote(parts.path))
     # Pinned, so that git connects to a checked address even if the name resolves differently a moment later.
-    pinned = await pin(url, policy, seconds=limits.seconds)
+    pinned = await pin(url, policy, seconds=limits.seconds, scheme=parts.scheme)
+    if parts.scheme == SSH:
+        key = key_for(policy.ssh_keys, url)
+        if key is None or not pinned.addresses:
+            raise HostNotAllowed(
+                f"Repositories of {pinned.host} are read over ssh, which does not go through the proxy of this "
+                "registry. Tell an operator."
+            )
+        return fetch_configuration(ssh_command=key.command(pinned.host, pinned.addresses[0]))
     addresses = ",".join(f"[{address}]" if ":" in address else address for address in pinned.addresses)
     resolve = f"{pinned.host}:{pinned.port}:{addresses}" if addresses and ":" not in pinned.host else ""
-    return fetch_configuration(resolve=resolve, safe_directory="", ca_file=policy.ca_file)
+    return fetch_configuration(resolve=resolve, ca_file=policy.ca_file)
 
 
 async def _resolve_commit(sandbox: GitSandbox, limits: FetchLimits, commit_sha: str | None) -> str:

@@ -48,16 +48,21 @@ _LARGE = (
 _SLOW = "The host sent almost nothing for 20 seconds, so the fetch was stopped. Try again later."
 _TLS = "The certificate of the host could not be verified, so nothing was fetched."
 
+_HOST_KEY = (
+    "The key that {host} shows is not the one that this registry was given for it, so nothing was fetched. "
+    "Tell an operator."
+)
 _PROXY = "The proxy of this registry did not let it through to {host}. Try again later, or tell an operator."
 _BUSY = "The host is in trouble or takes no more requests at the moment. Try again later."
 
-_NO_ENTRY = r"authentication failed|returned error: (401|403)"
+_NO_ENTRY = r"authentication failed|returned error: (401|403)|permission denied \("
 _ASKS = r"could not read (username|password)|terminal prompts disabled"
 
 _KNOWN: tuple[tuple[str, type[SourceError], str], ...] = (
     # First, because the words that the host says with it may be any.
     (r"returned error: (5\d\d|408|429)", FetchFailed, _BUSY),
     (r"connect tunnel failed|from proxy after connect|could not resolve proxy|proxy connect", FetchFailed, _PROXY),
+    (r"host key verification failed|host key for", FetchFailed, _HOST_KEY),
     (r"file too large", RepositoryTooLarge, _LARGE),
     (r"out of memory|cannot allocate memory|mmap failed|unable to create threads?", RepositoryTooLarge, _LARGE),
     (r"operation too slow|less than \d+ bytes/sec", FetchTimedOut, _SLOW),
@@ -67,7 +72,10 @@ _KNOWN: tuple[tuple[str, type[SourceError], str], ...] = (
     (_NO_ENTRY, RepositoryRefused, _MISSING),
     (_ASKS, RepositoryNotFound, _MISSING),
     (
-        r"returned error: (404|410)|not found|does not appear to be a git repository",
+        (
+            r"returned error: (404|410)|not found|does not appear to be a git repository|could not be found"
+            r"|repository does not exist"
+        ),
         RepositoryNotFound,
         _MISSING,
     ),
@@ -84,8 +92,8 @@ def fetch_error(result: ChildResult, origin: Origin, limits: FetchLimits, *, pin
     if result.outcome is ChildOutcome.TIMED_OUT:
         return fetch_timed_out(origin.host, limits)
     error, sentence = _explain(result)
-    if origin.login is not None and issubclass(error, RepositoryNotFound):
-        error, sentence = _despite_login(result, origin.login.place, origin.host)
+    if (place := origin.signs_in_at) and issubclass(error, RepositoryNotFound):
+        error, sentence = _despite_login(result, place, origin.host)
     if error is RepositoryTooLarge:
         return RepositoryTooLarge(_LARGE.format(megabytes=limits.pack_bytes // _MIB))
     if error is RepositoryEmpty and pinned:

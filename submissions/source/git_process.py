@@ -19,7 +19,7 @@ from submissions.source.origin import Origin
 # The first with http.curloptResolve, which pins the checked address.
 _OLDEST_GIT = (2, 37)
 # Fixed, so that the PATH and the working directory of the server do not decide which git runs.
-_SEARCH_PATH = "/usr/local/bin:/usr/bin:/bin:/opt/homebrew/bin"
+SEARCH_PATH = "/usr/local/bin:/usr/bin:/bin:/opt/homebrew/bin"
 _CONFIG_NAME = "vskill.gitconfig"
 _READING = "reading.git"
 _REPOSITORY_CONFIG = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n"
@@ -100,7 +100,7 @@ class GitSandbox:
     ) -> ChildResult:
         argv = [self.git, f"--git-dir={git_dir}", *arguments]
         env = {
-            "PATH": _SEARCH_PATH,
+            "PATH": SEARCH_PATH,
             "HOME": str(self.directory),
             "XDG_CONFIG_HOME": str(self.directory),
             "LC_ALL": "C",
@@ -145,11 +145,14 @@ def _make_repository(git_dir: Path) -> None:
     (git_dir / "config").write_text(_REPOSITORY_CONFIG, encoding="ascii")
 
 
-def fetch_configuration(*, resolve: str, safe_directory: str, ca_file: Path | None) -> list[tuple[str, str]]:
+def fetch_configuration(
+    *, resolve: str = "", safe_directory: str = "", ca_file: Path | None = None, ssh_command: str = ""
+) -> list[tuple[str, str]]:
     """Return the git settings for a fetch that does nothing but receive one pack.
 
     ``resolve`` is a value of ``http.curloptResolve``, '' when there is no name to resolve. ``safe_directory`` is the
     local repository to fetch from, '' for a remote one. ``ca_file`` is a PEM file of additional authorities.
+    ``ssh_command`` is what git runs for a repository that is read over ssh, '' for any other.
     """
     settings = [
         ("protocol.allow", "never"),
@@ -184,6 +187,8 @@ def fetch_configuration(*, resolve: str, safe_directory: str, ca_file: Path | No
         settings.append(("http.curloptResolve", resolve))
     if safe_directory:
         settings.append(("safe.directory", safe_directory))
+    if ssh_command:
+        settings += [("core.sshCommand", ssh_command), ("ssh.variant", "ssh")]
     if ca_file is not None:
         settings.append(("http.sslCAInfo", str(ca_file)))
     return settings
@@ -204,7 +209,7 @@ _CHECKED: set[str] = set()
 
 
 async def _find_git(directory: Path) -> str:
-    git = shutil.which("git", path=_SEARCH_PATH)
+    git = shutil.which("git", path=SEARCH_PATH)
     if git is None:
         raise GitUnavailable("git is not installed on this machine. Install git 2.37 or newer.")
     if git not in _CHECKED:

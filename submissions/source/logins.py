@@ -31,18 +31,7 @@ class Login:
 
     def is_for(self, url: str) -> bool:
         """Tell whether this may be sent to ``url``: over https, to this very host and port, below this very path."""
-        parts = urlsplit(url)
-        if parts.scheme != "https" or parts.username is not None:
-            return False
-        authority, *wanted = self.place.split("/")
-        host = parts.hostname or ""
-        named = f"[{host}]" if ":" in host else host
-        if authority != (named if parts.port in (None, 443) else f"{named}:{parts.port}"):
-            return False
-        there = [unquote(part) for part in parts.path.split("/") if part]
-        if ".." in there:
-            return False
-        return _comparable(host, there)[: len(wanted)] == _comparable(host, wanted)
+        return covers(self.place, url)
 
     def scrub(self, text: bytes) -> bytes:
         """Return ``text`` without the secret, in whichever spelling a host may repeat it."""
@@ -57,6 +46,22 @@ class Login:
 
     def _encoded(self) -> str:
         return base64.b64encode(f"{self.user}:{self.secret}".encode()).decode("ascii")
+
+
+def covers(place: str, url: str) -> bool:
+    """Tell whether the https address ``url`` is on the host and port of ``place``, at or below its path."""
+    parts = urlsplit(url)
+    if parts.scheme != "https" or parts.username is not None:
+        return False
+    authority, *wanted = place.split("/")
+    host = parts.hostname or ""
+    named = f"[{host}]" if ":" in host else host
+    if authority != (named if parts.port in (None, 443) else f"{named}:{parts.port}"):
+        return False
+    there = [unquote(part) for part in parts.path.split("/") if part]
+    if ".." in there:
+        return False
+    return _comparable(host, there)[: len(wanted)] == _comparable(host, wanted)
 
 
 def login_for(logins: Iterable[Login], url: str) -> Login | None:

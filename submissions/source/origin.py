@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from submissions.source.logins import Login
 from submissions.source.proxies import Proxy
+from submissions.source.ssh import SSH
 from submissions.source.urls import SourcePolicy
 
 
@@ -30,6 +31,19 @@ class Origin:
     def under(cls, policy: SourcePolicy, url: str, configuration: Sequence[tuple[str, str]], host: str) -> Origin:
         """Return the origin that ``url`` is, with what ``policy`` has it reached with."""
         return cls(url, urlsplit(url).scheme, configuration, host, policy.login_for(url), policy.proxy)
+
+    @property
+    def signs_in_at(self) -> str:
+        """Return the place that this is read with a login or a key for, '' where it is read as anybody reads it."""
+        if self.login is not None:
+            return self.login.place
+        return self.host if self.transport == SSH else ""
+
+    @property
+    def upload_pack(self) -> str:
+        """Return the option with the command that git starts on this machine, or has started by ssh on the host."""
+        # --strict takes only the exact folder that was checked. Hosts allow the command over ssh by its exact words.
+        return f"--upload-pack=git-upload-pack{' --strict' if self.transport == 'file' else ''}"
 
     def variables(self) -> dict[str, str]:
         """Return the variables of a git process that may talk to this origin.

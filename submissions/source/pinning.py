@@ -9,10 +9,12 @@ from urllib.parse import urlsplit
 
 from submissions.source.errors import FetchFailed, HostNotAllowed
 from submissions.source.hosts import normalise_host, refuse_private_name, resolve_public
+from submissions.source.ssh import SSH
 from submissions.source.urls import SourcePolicy
 
 logger = logging.getLogger(__name__)
 
+_PORTS: Final = {"https": 443, SSH: 22}
 # Networks that let nothing out but through a proxy often have no resolver that answers.
 _LOOK_UP_SECONDS: Final = 3.0
 
@@ -26,8 +28,10 @@ class Pinned:
     addresses: tuple[str, ...]
 
 
-async def pin(url: str, policy: SourcePolicy, *, seconds: float, may_be_private: bool = True) -> Pinned:
-    """Resolve the host of an https ``url`` and return its addresses, all of them allowed by ``policy``.
+async def pin(
+    url: str, policy: SourcePolicy, *, seconds: float, may_be_private: bool = True, scheme: str = "https"
+) -> Pinned:
+    """Resolve the host of a ``url`` of that ``scheme`` and return its addresses, all of them allowed by ``policy``.
 
     Without ``may_be_private`` they have to be public, whatever the policy allows. The resolver may take ``seconds``.
     Raises HostNotAllowed, and FetchFailed where the name does not resolve. Where the policy has a proxy, the proxy
@@ -35,12 +39,12 @@ async def pin(url: str, policy: SourcePolicy, *, seconds: float, may_be_private:
     """
     try:
         parts = urlsplit(url)
-        host, port = parts.hostname or "", parts.port or 443
+        host, port = parts.hostname or "", parts.port or _PORTS[scheme]
     except ValueError:
         raise _not_plain() from None
-    if parts.scheme != "https" or normalise_host(f"[{host}]" if ":" in host else host) != host:
+    if parts.scheme != scheme or normalise_host(f"[{host}]" if ":" in host else host) != host:
         raise _not_plain()
-    allowed = may_be_private and may_lead_to_private(host, parts.port, policy)
+    allowed = may_be_private and may_lead_to_private(host, port, policy)
     if policy.proxy is None:
         return Pinned(host, port, await resolve_public(host, port, private_allowed=allowed, seconds=seconds))
     if not allowed and refuse_private_name(host) is not None:

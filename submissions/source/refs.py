@@ -37,7 +37,7 @@ async def choose_place(sandbox: GitSandbox, origin: Origin, places: Sequence[Pla
         "ls-remote",
         "--quiet",
         "--symref",
-        "--upload-pack=git-upload-pack --strict",
+        origin.upload_pack,
         "--",
         origin.url,
         "HEAD",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -20,6 +21,7 @@ _SSH: Final = re.compile(
 _ON_GITHUB: Final = re.compile(
     r"(?P<repository>[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100})(?P<path>(?:/[^/@:?]+)*)/?(?:@(?P<skill>[^/@:?]+))?"
 )
+_SSH_PORT: Final = 22
 _SCHEME: Final = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://?")
 # A user, password or token before the host, in an address whose scheme is missing or broken.
 _USER: Final = re.compile(r"(?:[a-z]+:)?/*[^/]+@", re.IGNORECASE)
@@ -35,10 +37,15 @@ class Written:
     skill: str = ""
 
 
-def write_out(text: str) -> Written:
+def _no_key(_user: str, _host: str, _port: int) -> bool:
+    return False
+
+
+def write_out(text: str, opens: Callable[[str, str, int], bool] = _no_key) -> Written:
     """Return the whole address that ``text`` is short for; raise InvalidRepositoryURL for a scheme that is not fetched.
 
-    ``text`` has no fragment. An address for ssh becomes that for https on the same host, which needs no key.
+    ``text`` has no fragment. An address for ssh becomes that for https on the same host, by which a repository is known
+    however it is read. Its user is ``git`` and its port 22, unless ``opens`` (user, host, port) knows a key for them.
     """
     for prefix, host in _HOSTS.items():
         if text.lower().startswith(prefix) and not text.startswith("//", len(prefix)):
@@ -50,7 +57,7 @@ def write_out(text: str) -> Written:
         if not parts or parts[0] not in _PAGES:
             return Written(f"https://github.com/{short['repository']}", folder(parts), short["skill"] or "")
         return Written(f"https://github.com/{text}")
-    text = _over_https(full_address(text))
+    text = _over_https(full_address(text), opens)
     match = _SCHEME.match(text)
     if match is None:
         named = _USER.match(text) is not None
@@ -63,7 +70,7 @@ def write_out(text: str) -> Written:
     return Written(text)
 
 
-def _over_https(text: str) -> str:
+def _over_https(text: str, opens: Callable[[str, str, int], bool]) -> str:
     if text.lower().startswith("git+https://"):
         return text[len("git+") :]
     match = _SSH.fullmatch(text) or _SCP_LIKE.fullmatch(text)
@@ -71,12 +78,15 @@ def _over_https(text: str) -> str:
         return text
     address = f"https://{match['host'].lower()}/{match['path']}"
     fields = match.groupdict()
+    port = int(fields.get("port") or _SSH_PORT)
+    if opens(fields["user"] or "git", match["host"].lower(), port):
+        return address
     if fields["user"] not in (None, "git"):
         raise InvalidRepositoryURL(
             "That address names a user, which was neither used nor stored: repositories are fetched without one. "
             f"Try {address.removesuffix('.git')}."
         )
-    if fields.get("port") not in (None, "", "22"):
+    if port != _SSH_PORT:
         raise InvalidRepositoryURL(
             "That address names a port of ssh, and repositories are fetched over https. "
             f"Try {address.removesuffix('.git')}, with the port of https if it is not 443."

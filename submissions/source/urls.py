@@ -16,6 +16,7 @@ from submissions.source.logins import Login, login_for
 from submissions.source.places import Place, is_possible_ref
 from submissions.source.proxies import Proxy
 from submissions.source.spellings import Written, write_out
+from submissions.source.ssh import SshKey
 from submissions.source.web_pages import split_page
 from vskill.hidden_characters import visible
 
@@ -33,7 +34,8 @@ class SourcePolicy:
     may resolve to private or loopback addresses. ``rewrites`` are pairs of URL prefixes; the first that matches the
     canonical URL is replaced for the fetch alone (a mirror, or tests), and its target needs no entry in the other two.
     ``ca_file`` is a PEM file for hosts whose certificate is signed by a private authority. ``logins`` are for hosts
-    that ask for sign-in. Where there is a ``proxy``, everything is fetched through it.
+    that ask for sign-in, and what ``ssh_keys`` open is read over ssh. Where there is a ``proxy``, everything is fetched
+    through it.
     """
 
     file_roots: tuple[Path, ...] = ()
@@ -41,6 +43,7 @@ class SourcePolicy:
     rewrites: tuple[tuple[str, str], ...] = ()
     ca_file: Path | None = None
     logins: tuple[Login, ...] = ()
+    ssh_keys: tuple[SshKey, ...] = ()
     proxy: Proxy | None = None
 
     def allows_private(self, host: str, port: int | None) -> bool:
@@ -50,6 +53,10 @@ class SourcePolicy:
     def login_for(self, url: str) -> Login | None:
         """Return what ``url`` is read with, or ``None`` where that is nothing; ``url`` is what is contacted."""
         return login_for(self.logins, url)
+
+    def opens_over_ssh(self, user: str, host: str, port: int) -> bool:
+        """Tell whether one of our keys is for this ``user`` of the ssh server of a host."""
+        return any((one.user, one.place.split("/")[0], one.port) == (user, host, port) for one in self.ssh_keys)
 
 
 @dataclass(frozen=True)
@@ -86,7 +93,7 @@ def normalise_repository_url(text: str, policy: SourcePolicy) -> RepositoryURL:
     if any(character.isspace() for character in text) or "\\" in text:
         raise InvalidRepositoryURL(f"That is not a repository address: it has spaces or backslashes. {EXAMPLE}")
     plain, _, fragment = text.partition("#")
-    written = write_out(plain)
+    written = write_out(plain, policy.opens_over_ssh)
     if written.address.lower().startswith("file:"):
         repository, is_page = _local_repository(written.address, policy), False
     else:

@@ -214,7 +214,7 @@ async def _fetch_objects(sandbox: GitSandbox, origin: Origin, oids: Sequence[str
         "--no-recurse-submodules",
         "--no-auto-maintenance",
         "--no-write-fetch-head",
-        "--upload-pack=git-upload-pack --strict",
+        origin.upload_pack,
         "--stdin",
         "--",
         origin.url,

@@ -71,6 +71,30 @@ def test_a_file_of_an_authority_that_cannot_be_used_is_reported(
     assert empty.endswith("cannot be used: it has no certificate.")
 
 
+def test_files_of_keys_that_cannot_be_read_or_that_others_may_read_are_reported(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    key, known = tmp_path / "deploy", tmp_path / "known_hosts"
+    keys: dict[str, Any] = {
+        "source_ssh_keys": {"git.corp/team": {"key_file": str(key), "known_hosts_file": str(known)}}
+    }
+    problems = said(settings, monkeypatch, **keys)
+    assert [problem.split()[0] for problem in problems] == ["submissions.W002", "submissions.W008", "submissions.W008"]
+    keys |= {"source_private_hosts": ["git.corp"]}
+    for path, mode in ((key, 0o644), (known, 0o644)):
+        path.write_text("x")
+        path.chmod(mode)
+    [readable] = said(settings, monkeypatch, **keys)
+    assert readable.startswith(f"submissions.W004 Other accounts of this machine may read or write {key}")
+    key.chmod(0o600)
+    assert said(settings, monkeypatch, **keys) == []
+    [through] = said(settings, monkeypatch, **keys, source_proxy="http://proxy.example.org:3128")
+    assert through.startswith("submissions.W007 Environment 'corp' has keys for ssh and a proxy")
+    monkeypatch.setattr("submissions.source_checks.SEARCH_PATH", str(tmp_path))
+    [missing] = said(settings, monkeypatch, **keys)
+    assert missing == "submissions.W006 Environment 'corp' has keys for ssh, and ssh is not installed."
+
+
 @pytest.mark.parametrize(("mode", "ids"), [(0o600, []), (0o640, ["submissions.W004"]), (0o604, ["submissions.W004"])])
 def test_a_file_of_secrets_that_others_may_read_is_reported(tmp_path: Path, mode: int, ids: list[str]) -> None:
     (tmp_path / ".env").write_text("CORP_TOKEN=x\n")

@@ -19,6 +19,7 @@ from submissions.source.git import Snapshot
 from submissions.source.lfs.local_objects import copy_object
 from submissions.source.lfs.pointers import Pointer
 from submissions.source.lfs.remote_objects import LfsLimits, Missing, fetch_objects
+from submissions.source.ssh import over_https
 from submissions.source.urls import RepositoryURL, SourcePolicy
 from vskill.environments import WorkerEnv
 
@@ -78,7 +79,7 @@ async def bring_objects(
     if snapshot.origin.transport == "file":
         missing |= await asyncio.to_thread(_copy_all, Path(unquote(urlsplit(url).path)), fetched, folder)
     else:
-        missing |= await fetch_objects(url, fetched, folder, policy=policy, limits=limits)
+        missing |= await fetch_objects(over_https(url), fetched, folder, policy=policy, limits=limits)
     there = [pointer for pointer in fetched if pointer.oid not in missing]
     await asyncio.to_thread(_keep, kept, there, folder)
     return missing

@@ -125,7 +125,7 @@ async def test_a_machine_without_git_refuses_nobody(
     env: WorkerEnv, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     submission = await submitted_one(env, repository(tmp_path, skills("one")))
-    monkeypatch.setattr(git_process, "_SEARCH_PATH", str(tmp_path / "empty"))
+    monkeypatch.setattr(git_process, "SEARCH_PATH", str(tmp_path / "empty"))
     with pytest.raises(GitUnavailable):
         await run_with_worker_env(env, process_submission, submission.id)
     monkeypatch.undo()
