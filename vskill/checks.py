@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from django.conf import settings
@@ -17,7 +17,8 @@ from vskill.environments import all_environments
 
 @register(Tags.compatibility)
 def check_names(app_configs: Sequence[Any] | None, **_kwargs: Any) -> list[CheckMessage]:
-    """Warn of variables that look like ours and that nothing reads."""
+    """Warn of variables that look like ours and that nothing reads, neither we nor an environment as its secret."""
+    named = {str(variable) for options in settings.VSKILL_ENVIRONMENTS.values() for variable in _secrets_of(options)}
     return [
         CheckWarning(
             f"{name} is set, and nothing reads it.",
@@ -25,7 +26,13 @@ def check_names(app_configs: Sequence[Any] | None, **_kwargs: Any) -> list[Check
             id="vskill.W001",
         )
         for name, nearest in misspelt().items()
+        if name not in named
     ]
+
+
+def _secrets_of(options: Mapping[str, Any]) -> Collection[Any]:
+    secrets = options.get("secrets")
+    return secrets.values() if isinstance(secrets, Mapping) else ()
 
 
 @register(Tags.compatibility)

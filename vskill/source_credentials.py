@@ -74,12 +74,17 @@ def _credential(name: str, place: str, options: Any) -> SourceCredential:
     return SourceCredential(canonical, kind, user, options.get("secret", ""))
 
 
+def is_proxy(url: str) -> bool:
+    """Tell whether ``url`` is the address of a proxy: http or https, a host, a port, and no user."""
+    return _PROXY.fullmatch(url) is not None
+
+
 def read_proxy(name: str, url: str) -> str:
     """Return the address of the proxy of the environment ``name``, or ''; raise ``ImproperlyConfigured``.
 
     What is raised does not repeat the address, which may hold a password.
     """
-    if url and not _PROXY.fullmatch(url):
+    if url and not is_proxy(url):
         raise ImproperlyConfigured(
             f"'source_proxy' of {name!r} is no address as http://proxy.example.org:3128, with a port and without a "
             "user. A user and password for it are the secret 'source_proxy' (VSKILL_SOURCE_PROXY_LOGIN)."

@@ -5,10 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from vskill.variable_kinds import TEXT, duration, integer
+from vskill.source_credentials import is_proxy
+from vskill.variable_kinds import TEXT, Fault, Kind, duration, integer
 from vskill.variables import Variable, grouped
 
 PROXY_LOGIN: Final = "VSKILL_SOURCE_PROXY_LOGIN"
+
+
+def _read_proxy(text: str) -> str:
+    if not is_proxy(text):
+        # Without the text, which may hold a password.
+        raise Fault(
+            f"it is no address as http://proxy.example.org:3128, with a port; a user and password are {PROXY_LOGIN}"
+        )
+    return text
+
+
 SOURCE_VARIABLES: Final[list[Variable]] = grouped(
     "What it accepts",
     Variable(
@@ -22,7 +34,7 @@ SOURCE_VARIABLES: Final[list[Variable]] = grouped(
     ),
     Variable(
         "VSKILL_SOURCE_PROXY",
-        TEXT,
+        Kind("proxy", _read_proxy),
         "",
         "the proxy through which everything is fetched and past which nothing is, in every environment that "
         "names none; without a user, as `http://proxy.example.org:3128`",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import ssl
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,6 +21,8 @@ from submissions.source.origin import Origin
 _OLDEST_GIT = (2, 37)
 # Fixed, so that the PATH and the working directory of the server do not decide which git runs.
 SEARCH_PATH = "/usr/local/bin:/usr/bin:/bin:/opt/homebrew/bin"
+# Where the system keeps the authorities that everybody trusts, a file for each.
+SYSTEM_AUTHORITIES = ssl.get_default_verify_paths().capath or "/etc/ssl/certs"
 _CONFIG_NAME = "vskill.gitconfig"
 _READING = "reading.git"
 _REPOSITORY_CONFIG = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n"
@@ -191,6 +194,9 @@ def fetch_configuration(
         settings += [("core.sshCommand", ssh_command), ("ssh.variant", "ssh")]
     if ca_file is not None:
         settings.append(("http.sslCAInfo", str(ca_file)))
+        # Otherwise some builds of git would trust that file alone, and no public host.
+        if Path(SYSTEM_AUTHORITIES).is_dir():
+            settings.append(("http.sslCAPath", SYSTEM_AUTHORITIES))
     return settings
 
 

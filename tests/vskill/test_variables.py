@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.test import override_settings
 
 from vskill.checks import check_names
 from vskill.configuration import BASE_DIR, VARIABLES
@@ -193,6 +194,19 @@ def test_a_misspelt_variable_is_named_with_the_nearest_known_one(monkeypatch: py
     [warning] = check_names(None)
     assert "VSKILL_STUK_THRESHOLD is set" in str(warning.msg)
     assert warning.hint == "Did you mean VSKILL_STUCK_THRESHOLD?"
+
+
+def test_a_variable_that_an_environment_names_as_its_secret_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VSKILL_CORP_TOKEN", "x")
+    assert [warning.id for warning in check_names(None)] == ["vskill.W001"]
+    with override_settings(VSKILL_ENVIRONMENTS={"corp": {"secrets": {"corp": "VSKILL_CORP_TOKEN"}}, "other": {}}):
+        assert check_names(None) == []
+
+
+def test_a_proxy_that_holds_a_password_is_refused_without_repeating_it() -> None:
+    with pytest.raises(InvalidSettings, match=r"a user and password are VSKILL_SOURCE_PROXY_LOGIN") as caught:
+        read_variables(VARIABLES, {"VSKILL_SOURCE_PROXY": "http://reader:hush@proxy.example.org:3128"}, {})
+    assert "hush" not in str(caught.value)
 
 
 def test_the_documents_about_settings_are_current() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
+import subprocess
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +15,7 @@ from asgiref.sync import async_to_sync
 from django.core.management import call_command
 from pytest_django.fixtures import Settings
 
-from submissions.source import fetching
+from submissions.source import fetching, git_process
 from submissions.source.errors import FetchFailed, FetchTimedOut, InvalidRepositoryURL
 from submissions.source.fetching import fetch, remove_abandoned_scratch, repository_url, scratch_folder
 from tests.git_factory import make_repository, skill_md
@@ -117,6 +119,30 @@ async def test_a_patient_fetch_waits_for_a_slot_without_a_limit(
 def test_the_policy_of_the_environment_decides_what_is_fetched(env: WorkerEnv) -> None:
     with pytest.raises(InvalidRepositoryURL, match="folders that the operator allows"):
         repository_url(env, "file:///usr/share/repository")
+
+
+async def test_the_authority_of_a_private_host_is_trusted_beside_those_of_the_system(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "team").mkdir()
+    make_repository(tmp_path / "team/tools.git", {"SKILL.md": skill_md()})
+    system = tmp_path / "system"
+    system.mkdir()
+    other = tmp_path / "other.pem"
+    made = ["openssl", "req", "-x509", "-newkey", "ed25519", "-nodes", "-subj", "/CN=other", "-out", str(other)]
+    await asyncio.to_thread(subprocess.run, [*made, "-keyout", "/dev/null"], check=True, capture_output=True)
+    policy = {"source_private_hosts": ["127.0.0.1"], "source_ca_file": str(other)}
+    corp = build_environment("corp", {"policy": policy}, {})
+    monkeypatch.setattr(git_process, "SYSTEM_AUTHORITIES", str(system))
+    with https_host(tmp_path) as host:
+        url = repository_url(corp, f"https://127.0.0.1:{host.port}/team/tools")
+        async with scratch_folder() as folder:
+            with pytest.raises(FetchFailed, match="certificate"):
+                await fetch(corp, url, folder)
+        # By the hash of its subject, as OpenSSL looks it up.
+        shutil.copy(CERTIFICATE, system / "a8860cf8.0")
+        async with scratch_folder() as folder:
+            assert [entry.path for entry in (await fetch(corp, url, folder)).entries] == ["SKILL.md"]
 
 
 async def test_the_authority_of_a_private_host_is_the_one_that_the_environment_names(tmp_path: Path) -> None:
