@@ -17,6 +17,7 @@ from django.db import DatabaseError, transaction
 
 from marketplace.catalog import ALIAS_PREFIX, resolve_slug_sync
 from marketplace.models import SkillEntry
+from marketplace.search.index_check import index_fault, rebuild_index
 from marketplace.skills.count_check import mend_counts, wrong_counts
 from marketplace.skills.scan_history import note_missing, unnoted_scans
 from marketplace.skills.search_check import mend_documents, wrong_documents
@@ -241,6 +242,16 @@ def _recount(env: WorkerEnv) -> str:
     return ""
 
 
+def _search_index(env: WorkerEnv) -> list[tuple[Problem, Mend]]:
+    fault = index_fault(env.database)
+    return [(Problem(Kind.SEARCH, "index of the search", fault), _build_index)] if fault else []
+
+
+def _build_index(env: WorkerEnv) -> str:
+    rebuild_index(env.database)
+    return index_fault(env.database)
+
+
 def _documents(env: WorkerEnv) -> list[tuple[Problem, Mend]]:
     wrong = wrong_documents(env)
     if not wrong:
@@ -272,6 +283,8 @@ _LOOKS: Final[dict[str, Look]] = {
     "messages of the queue": _messages,
     "aliases": _aliases,
     "evidence": _evidence,
+    # Before the documents, which are written through it.
+    "index of the search": _search_index,
     "documents of the search": _documents,
     "history of scans": _scans,
     # Last, because mending the others can change what is to be counted.

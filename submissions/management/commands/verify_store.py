@@ -22,8 +22,9 @@ class Command(EnvironmentCommand):
     all_by_default: ClassVar[bool] = True
     help = (
         "Find messages without a submission, submissions without a message, aliases that lead nowhere, entries whose "
-        "columns disagree with their value, values that cannot be read, scans of submissions that are gone, and "
-        "counts of lists that are wrong, and damaged files of the database. Changes nothing without --repair. "
+        "columns disagree with their value, values that cannot be read, scans of submissions that are gone, "
+        "counts of lists and an index of the search that are wrong, and damaged files of the database. Changes nothing "
+        "without --repair. "
         "Exit codes: 0 nothing is wrong, or all of it was mended; 2 something is left."
     )
 
