@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 import urllib.request
 
@@ -12,6 +11,7 @@ from marketplace.catalog import quarantine_skill, yank_version
 from marketplace.skill_sets.editing import Choice, Told, create_collection
 from tests.clients.conftest import ClientMachine, LiveServer
 from tests.marketplace.factories import publish_example
+from tests.page_text import without_inline_tags
 from vskill.environments import WorkerEnv
 
 WHO = {"actor": "test", "reason": "test"}
@@ -32,7 +32,7 @@ def lines(env: WorkerEnv, server: LiveServer) -> dict[str, str]:
     with urllib.request.urlopen(f"{server.url}/api/v1/collections/our-team") as answer:  # noqa: S310 - on loopback
         given = {one["client"]: one["command"] for one in json.load(answer)["install"]}
     with urllib.request.urlopen(f"{server.url}/collections/our-team") as answer:  # noqa: S310 - on loopback
-        page = html.unescape(answer.read().decode())
+        page = without_inline_tags(answer.read().decode())
     assert all(command in page for command in given.values())
     return given
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import re
 import urllib.request
 
@@ -10,14 +9,15 @@ import pytest
 
 from tests.clients.conftest import ClientMachine, LiveServer
 from tests.marketplace.factories import publish_example
+from tests.page_text import without_inline_tags
 from vskill.environments import WorkerEnv
 
 
 def lines_of_page(address: str) -> list[str]:
     """Return the text of a page, line by line, as a browser shows it."""
     with urllib.request.urlopen(address) as answer:  # noqa: S310 - the server of the test, on loopback
-        page = answer.read().decode()
-    return [html.unescape(line).strip() for line in re.sub(r"<[^>]+>", "\n", page).splitlines()]
+        page = without_inline_tags(answer.read().decode())
+    return [line.strip() for line in re.sub(r"<[^>]+>", "\n", page).splitlines()]
 
 
 def line_that_starts(lines: list[str], *starts: str) -> str:

@@ -88,3 +88,10 @@ def test_text_to_copy_is_escaped_and_its_button_waits_for_a_script() -> None:
     shown = Template("{% load ui %}{% copy_block 'one' text %}").render(Context({"text": "curl '<x>' && rm"}))
     assert "curl &#x27;&lt;x&gt;&#x27; &amp;&amp; rm" in shown
     assert 'data-copy="one" hidden' in shown
+
+
+def test_a_line_to_copy_is_broken_before_an_address_and_never_within_an_option() -> None:
+    line = "REGISTRY=http://127.0.0.1:8000 npx clawhub install a-b --version 1.0"
+    shown = Template("{% load ui %}{% copy_block 'one' text %}").render(Context({"text": line}))
+    assert "REGISTRY=<wbr>http://127.0.0.1:8000 npx" in shown
+    assert 'install a-b <span class="nowrap">--version</span> 1.0</pre>' in shown

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any, Final
@@ -11,7 +12,7 @@ from django.conf import settings
 from django.template.loader import render_to_string
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
 from vskill.templatetags.icons import draw
@@ -22,6 +23,9 @@ UNKNOWN: Final = "—"
 
 _MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _STEPS: Final = (("day", 86_400), ("hour", 3_600), ("minute", 60), ("second", 1))
+# The parts of a command at which lines are broken otherwise than in prose: options, and the equals sign of a variable.
+_PART: Final = re.compile(r"((?<!\S)-\S+|(?<=[A-Z])=)")
+_PARTS: Final = {"-": '<span class="nowrap">{}</span>', "=": "{}<wbr>"}
 _BADGES: Final = {
     "active": "clock",
     "published": "check",
@@ -61,7 +65,9 @@ def copy_block(identifier: str, text: str, what: str = "command") -> dict[str, s
 
     ``identifier`` must be unique in the page; ``what`` names the text for screen readers.
     """
-    return {"identifier": identifier, "text": text, "what": what}
+    # A browser would break a line behind the hyphens of an option, and nowhere before the address of a variable.
+    parts = ((format_html(_PARTS.get(part[:1], "{}"), part),) for part in _PART.split(text))
+    return {"identifier": identifier, "text": format_html_join("", "{}", parts), "what": what}
 
 
 @register.simple_tag

@@ -54,7 +54,7 @@ async def test_home_counts_what_is_there_and_says_when(env: WorkerEnv) -> None:
     assert names(shown) == ["two", "one"]
     text = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", shown))
     assert re.search(r"Skills first published by week, 26 weeks to .*?, so far 2 week from \d+ \w+ \d+ 0 week", text)
-    assert "Downloads by week — nothing was recorded by week" in text
+    assert "Downloads by week — Nothing is known of these weeks yet." in text
     skill = await sync_to_async(SkillEntry.objects.get)(slug="one")
     await sync_to_async(count_download_sync)(env, skill.pk, "0.0.1")
     text = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", await page("/")))

@@ -14,6 +14,7 @@ from marketplace.catalog import delete_skill, quarantine_skill, quarantine_versi
 from marketplace.models import SkillVersion
 from marketplace.pages import skill as skill_page
 from tests.marketplace.pages.page_factory import contract, finding, publish
+from tests.page_text import without_inline_tags
 from vskill.environments import WorkerEnv
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -45,7 +46,7 @@ async def test_what_a_skill_asks_for_is_what_its_contract_says_it_does(env: Work
 async def test_a_skill_shows_how_each_client_installs_exactly_this_version(env: WorkerEnv) -> None:
     await put(env, version="1.2.0")
     version = await SkillVersion.objects.aget()
-    shown = (await page("/skills/release-notes")).replace("&#x27;", "'").replace("&amp;", "&")
+    shown = without_inline_tags(await page("/skills/release-notes"))
     assert f"CLAWHUB_REGISTRY={env.public_url} npx clawhub install release-notes --version 1.2.0" in shown
     assert f"npx skills add {env.public_url}/skills/release-notes" in shown
     assert f"curl -fsSLo release-notes.zip {env.public_url}/skills/release-notes/download/1.2.0.zip" in shown
