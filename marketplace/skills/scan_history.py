@@ -14,14 +14,17 @@ from typing import Any, Final
 
 from django.db.models import Exists, F, OuterRef, QuerySet
 
+from marketplace.external_scans import ExternalScan, external_scans_sync
 from marketplace.judgement import verdict_of
 from marketplace.models import LaterScan, PastScan, SkillVersion
 from vskill.environments import WorkerEnv
+from vskill.kv.clock import parse_isoformat
 
 # Of one version and one scanner. The oldest row goes where there would be more.
 MOST_KEPT: Final = 50
-# Of scanners outside, all of them together.
+# Of scanners outside, all of them together, about this version and the newest others that have the same content.
 MOST_OUTSIDE: Final = 100
+_MOST_COPIES: Final = 100
 _MENDED_AT_ONCE: Final = 500
 
 
@@ -89,6 +92,15 @@ def seen_in(later: LaterScan) -> ScanSeen:
     return ScanSeen("", later.verdict, later.engines, by_severity(later.findings), at, at)
 
 
+def seen_outside(scan: ExternalScan) -> ScanSeen | None:
+    """Return what a scan by a scanner outside came to, ``None`` where it has not ended."""
+    at = parse_isoformat(scan.finished_at)
+    if at is None:
+        return None
+    engine = {"name": scan.provider, "version": scan.engine_version}
+    return ScanSeen(scan.provider, str(scan.state), [engine], by_severity(scan.findings), at, at)
+
+
 def scan_history(env: WorkerEnv, version: SkillVersion) -> list[ScanSeen]:
     """Return the scans of a version, the newest first; the last is the one that it was published by.
 
@@ -96,12 +108,18 @@ def scan_history(env: WorkerEnv, version: SkillVersion) -> list[ScanSeen]:
     """
     own = _of(env, version.pk, "").order_by("-pk")
     same = SkillVersion.objects.using(env.database).filter(namespace=env.name, content_hash=version.content_hash)
-    outside = PastScan.objects.using(env.database).filter(version__in=same.values("pk")).exclude(scanner="")
+    numbers = {version.pk, *same.order_by("-pk").values_list("pk", flat=True)[:_MOST_COPIES]}
+    outside = PastScan.objects.using(env.database).filter(version__in=numbers).exclude(scanner="")
     seen = [_seen(row) for row in [*own, *outside.order_by("-pk")[:MOST_OUTSIDE]]]
     later: LaterScan | None = getattr(version, "later_scan", None)
-    if later is not None and not any(not one.scanner and one.last_at >= later.scanned_at for one in seen):
-        # An earlier release recorded it, while this one was being installed.
-        seen.append(seen_in(later))
+    newest = [seen_in(later)] if later is not None else []
+    newest += [
+        one for scan in external_scans_sync(env, version.content_hash) if (one := seen_outside(scan)) is not None
+    ]
+    for scan in newest:
+        # An earlier release recorded it.
+        if not any(one.scanner == scan.scanner and one.last_at >= scan.last_at for one in seen):
+            seen.append(scan)
     first = version.created_at
     published = ScanSeen(
         "", verdict_of(version), version.engines, by_severity(version.findings), first, first, published=True

@@ -11,7 +11,7 @@ from django.db import transaction
 
 from marketplace.external_scans import KEPT_FOR, ExternalScan, ScanState, external_scan_key
 from marketplace.models import SkillVersion
-from marketplace.skills.scan_history import ScanSeen, by_severity, note_scan
+from marketplace.skills.scan_history import note_scan, seen_outside
 from submissions.external_scans.errors import TooManyScans, UnknownScanner
 from vskill.environments import WorkerEnv
 from vskill.kv.clock import database_now, isoformat, parse_isoformat
@@ -164,15 +164,11 @@ def write_scan(env: WorkerEnv, kept: Kept, **changes: object) -> ExternalScan:
 
 def _note(env: WorkerEnv, scan: ExternalScan) -> None:
     versions = SkillVersion.objects.using(env.database).filter(namespace=env.name, content_hash=scan.content_hash)
-    # By the number that it was asked for, wherever its skill was moved since.
+    # By the number that it was asked for, wherever its skill was moved since; what no version has leaves no history.
     named = versions.filter(version=scan.version).order_by("pk").values_list("pk", flat=True)
     number = named.filter(skill__slug=scan.slug).first() or named.first()
-    if number is None:
-        # Of a content that no version has any more there is no history.
-        return
-    at = parse_isoformat(scan.finished_at) or database_now(env.database)
-    engine = {"name": scan.provider, "version": scan.engine_version}
-    note_scan(env, number, ScanSeen(scan.provider, str(scan.state), [engine], by_severity(scan.findings), at, at))
+    if number is not None and (seen := seen_outside(scan)) is not None:
+        note_scan(env, number, seen)
 
 
 def end_overdue(env: WorkerEnv, now: datetime) -> int:

@@ -129,6 +129,10 @@ def test_what_ends_is_in_the_history_of_the_content_and_the_same_again_is_one_ro
     page = client.get(f"/skills/{scan.slug}/scan").content.decode()
     assert "Did not answer" in page
     assert "the same 2 times" in page
+    # What an earlier release heard of is shown although it kept no history.
+    PastScan.objects.all().delete()
+    told = client.get(f"/api/v1/skills/{scan.slug}/scans").json()["items"]
+    assert [(one["scanner"], one["outcome"]) for one in told] == [("one", "TIMED_OUT"), (None, "clear")]
 
 
 def test_a_failure_is_told(client: Client, env: WorkerEnv, scan: ExternalScan) -> None:
