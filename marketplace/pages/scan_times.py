@@ -82,7 +82,8 @@ def _words(scan: ScanSeen) -> Words:
 
 
 def _said_something(scan: ScanSeen) -> bool:
-    return scan.outcome == ScanState.COMPLETED if scan.scanner else judge(scan.outcome) is not Judgement.UNSCANNED
+    """Return whether the number of findings tells anything: of what read nothing to its end, 0 would be no number."""
+    return scan.found > 0 or _shape(scan) != SQUARE
 
 
 def _shape(scan: ScanSeen) -> str:
