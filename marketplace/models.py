@@ -116,7 +116,9 @@ class SkillEntry(AbstractKVEntry):
             models.Index(fields=["namespace", "visibility", "-downloads", "-id"], name="skill_downloads"),
             models.Index(fields=["namespace", "visibility", "-recent_downloads", "-id"], name="skill_trending"),
             models.Index(fields=["namespace", "visibility", "slug"], name="skill_slug"),
-            models.Index(fields=["namespace", "publisher_handle", "-published_at", "-id"], name="skill_publisher"),
+            models.Index(
+                fields=["namespace", "publisher_handle", "visibility", "-published_at", "-id"], name="skill_publisher"
+            ),
             models.Index(fields=["namespace", "publisher"], name="skill_owner"),
             models.Index(fields=["namespace", "repo_url"], name="skill_repository"),
             # For the prefix of an address, which PostgreSQL finds by no index of another operator class.
