@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from importlib import import_module
 from io import StringIO
@@ -11,11 +12,12 @@ from typing import Any
 import pytest
 from django.apps import apps
 from django.core.management import call_command
-from django.db import connections
+from django.db import connection, connections, transaction
 
 from marketplace.catalog import list_skills
 from marketplace.derived_models import DownloadDay
 from marketplace.models import SkillEntry
+from marketplace.skills.count_reads import activity
 from marketplace.skills.downloads import RECENT_DAYS, count_download_sync, recount_recent
 from tests.marketplace.factories import publish_example, write_entries
 from vskill.environments import WorkerEnv
@@ -147,3 +149,25 @@ def test_the_migration_fills_the_recent_downloads_from_the_days(env: WorkerEnv) 
     migration.fill(apps, connections[env.database].schema_editor())
 
     assert recent() == {"skill-00000": 7, "skill-00001": 0, "skill-00002": 0}
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.skipif(connection.vendor == "sqlite", reason="SQLite runs one writing transaction at a time")
+def test_downloads_of_two_skills_at_the_same_time_do_not_wait_for_the_total_of_the_day(env: WorkerEnv) -> None:
+    for name in ("one", "two"):
+        publish_example(env, name=name)
+    first, second = SkillEntry.objects.order_by("slug")
+    today = days_ago(env, 0)
+
+    def count_impatiently() -> None:
+        try:
+            with connections[env.database].cursor() as cursor:
+                cursor.execute("SET lock_timeout = '5s'")
+            count_download_sync(env, second.pk, "0.0.1")
+        finally:
+            connections.close_all()
+
+    with transaction.atomic(), ThreadPoolExecutor(1) as pool:
+        count_download_sync(env, first.pk, "0.0.1")
+        pool.submit(count_impatiently).result()
+    assert activity(env, today).downloads == {today: 2}
