@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from django.utils.html import format_html, format_html_join
@@ -60,10 +60,11 @@ def nice_top(highest: int) -> int:
         power *= 10
 
 
-def picture_of(title: str, columns: Sequence[Column], unit: str) -> Picture | None:
+@lru_cache(maxsize=128)
+def picture_of(title: str, columns: tuple[Column, ...], unit: str) -> Picture | None:
     """Return the drawing of ``columns``, or ``None`` where no number is known.
 
-    ``unit`` is what is counted, in the plural.
+    ``unit`` is what is counted, in the plural. The last drawings are kept: those of the home page change seldom.
     """
     known = [one.value for one in columns if one.value is not None]
     if not known:
@@ -83,7 +84,7 @@ def picture_of(title: str, columns: Sequence[Column], unit: str) -> Picture | No
         summary,
         marks,
     )
-    return Picture(title, svg, tuple(columns), top, gaps, summary)
+    return Picture(title, svg, columns, top, gaps, summary)
 
 
 def _mark(number: int, column: Column, top: int) -> SafeString:

@@ -24,19 +24,19 @@ def monday(day: date) -> date:
     return day - timedelta(days=day.weekday())
 
 
-def by_weeks(days: Mapping[date, int], known_since: date, today: date, weeks: int = WEEKS) -> list[Column]:
+def by_weeks(days: Mapping[date, int], known_since: date, today: date, weeks: int = WEEKS) -> tuple[Column, ...]:
     """Return a column for each of the last ``weeks`` weeks; weeks that ended before ``known_since`` are not known."""
     sums = Counter[date]()
     for day, count in days.items():
         sums[monday(day)] += count
     last = monday(today)
     starts = [last - timedelta(weeks=back) for back in range(weeks - 1, -1, -1)]
-    return [
+    return tuple(
         Column(
             f"week from {start.day} {start:%b %Y}", sums[start] if start >= monday(known_since) else None, start == last
         )
         for start in starts
-    ]
+    )
 
 
 def weekly_downloads(env: WorkerEnv, skill: SkillEntry, today: date) -> Picture | None:

@@ -12,6 +12,7 @@ from django.utils.safestring import SafeString
 
 from marketplace.catalog import HowMany
 from marketplace.pages.wording import FLAGGED, capability_words, published_words, severity_words, verdict_words
+from marketplace.pictures.columns import Picture
 from vskill.templatetags.ui import badge, number
 
 register = template.Library()
@@ -104,3 +105,18 @@ def grouped(findings: Iterable[Any]) -> list[dict[str, Any]]:
 
 _SHARED: Final = ("severity", "ruleId", "title", "why", "advice", "engine", "waived")
 _LOCATION: Final = ("file", "line", "excerpt")
+
+
+@register.simple_tag
+def columns_figure(picture: Picture | None, what: str, unit: str) -> SafeString:
+    """Draw a picture of numbers over time with its table.
+
+    ``what`` names it where there is none, and ``unit`` what is counted.
+    """
+    return _columns_figure(picture, what, unit)
+
+
+@lru_cache(maxsize=128)
+def _columns_figure(picture: Picture | None, what: str, unit: str) -> SafeString:
+    # Its table has dozens of rows, and is the same until a number of it changes.
+    return render_to_string("marketplace/components/columns.html", {"picture": picture, "what": what, "unit": unit})

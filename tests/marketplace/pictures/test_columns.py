@@ -21,7 +21,7 @@ def test_a_scale_ends_at_the_next_round_number(highest: int, top: int) -> None:
 
 def test_columns_are_as_high_as_their_share_of_the_scale_and_unknown_ones_are_gaps() -> None:
     values = (None, 0, 40, 100, 1)
-    picture = picture_of("Downloads", [Column(f"week {n}", one) for n, one in enumerate(values)], "downloads")
+    picture = picture_of("Downloads", tuple(Column(f"week {n}", one) for n, one in enumerate(values)), "downloads")
     assert picture is not None
     assert re.findall(r'<rect class="(\w+)" x="(\d+)" y="\d+" width="8" height="(\d+)"', picture.svg) == [
         ("none", "10", "1"),
@@ -36,13 +36,13 @@ def test_columns_are_as_high_as_their_share_of_the_scale_and_unknown_ones_are_ga
 
 
 def test_one_huge_number_fills_its_column_and_none_or_only_unknown_ones_draw_nothing() -> None:
-    picture = picture_of("Downloads", [Column("week <1>", 5 * 10**15, so_far=True)], "downloads")
+    picture = picture_of("Downloads", (Column("week <1>", 5 * 10**15, so_far=True),), "downloads")
     assert picture is not None
     assert 'viewBox="0 0 8 100"' in picture.svg
     assert 'class="so-far" x="0" y="0" width="8" height="100"' in picture.svg
     assert "week &lt;1&gt;: 5,000,000,000,000,000 so far" in picture.svg
-    assert picture_of("Downloads", [], "downloads") is None
-    assert picture_of("Downloads", [Column("week", None)], "downloads") is None
+    assert picture_of("Downloads", (), "downloads") is None
+    assert picture_of("Downloads", (Column("week", None),), "downloads") is None
 
 
 def test_weeks_begin_on_monday_and_are_unknown_before_anything_was_recorded() -> None:
