@@ -145,4 +145,6 @@ def _rows(env: WorkerEnv, collections: Sequence[int]) -> QuerySet[CollectionSkil
 
 
 def _skills(env: WorkerEnv, numbers: set[int]) -> QuerySet[SkillEntry]:
-    return listed_skills(SkillEntry.objects.using(env.database).filter(namespace=env.name, pk__in=numbers))
+    # The numbers are of this environment, as the collection is. Asked for it as well, SQLite would follow an index of
+    # the environment and read all of its skills.
+    return listed_skills(SkillEntry.objects.using(env.database).filter(pk__in=numbers))

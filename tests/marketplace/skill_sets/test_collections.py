@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Permission
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from marketplace.catalog import (
     delete_skill,
@@ -189,6 +191,21 @@ def test_nobody_has_looked_is_not_nothing_seen(client: Client, env: WorkerEnv, m
     publish_example(env, name="alone", declared_version="2.0.0", body="Second.", **never_read)
     touched = client.get(API).json()["touches"]
     assert (touched["Files"], touched["Network"]) == (True, None)
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL chooses its plans by the size of the tables")
+def test_a_collection_reads_its_own_skills_and_no_others(env: WorkerEnv, made: Collection) -> None:
+    for read in (lambda: read_set(env, made), lambda: summaries(env, [made])):
+        with CaptureQueriesContext(connection) as statements:
+            read()
+        plans = []
+        for one in statements.captured_queries:
+            with connection.cursor() as cursor:
+                cursor.execute("EXPLAIN QUERY PLAN " + one["sql"], [])
+                plans += [str(row[-1]) for row in cursor.fetchall()]
+        steps = [step for step in plans if "marketplace_skill" in step]
+        assert len(steps) == 3
+        assert all("PRIMARY KEY" in step or "skill_id=? AND version=?" in step for step in steps), steps
 
 
 def test_an_unknown_collection_leads_to_near_names_and_an_empty_list_says_so(client: Client, env: WorkerEnv) -> None:
