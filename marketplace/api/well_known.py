@@ -87,7 +87,7 @@ def _entry(offered: SkillWithLatest) -> dict[str, Any] | None:
     if latest is None:
         return None
     said = said_of(latest)
-    description = " ".join(part for part in (said.warning, skill.description.strip()) if part)
+    description = " ".join(part for part in (said.warning, latest.description.strip()) if part)
     return {
         "name": skill.slug,
         "type": "archive",

@@ -9,7 +9,7 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Permission
 from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
+from django.test.utils import CaptureQueriesContext, override_settings
 
 from marketplace.catalog import (
     delete_skill,
@@ -37,7 +37,7 @@ from marketplace.skill_sets.editing import (
 from marketplace.skill_sets.reading import collections_of, find_collection, read_set, summaries
 from marketplace.skills.moderation import ReasonMissing
 from tests.marketplace.factories import publish_example
-from vskill.environments import WorkerEnv
+from vskill.environments import WorkerEnv, get_environment
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -307,6 +307,22 @@ def test_what_an_operator_cannot_mean_is_refused_and_nothing_is_kept(
     delete_collection(env, made, **WHO)
     with pytest.raises(CollectionChanged):
         delete_collection(env, made, **WHO)
+
+
+def test_a_collection_is_of_one_environment() -> None:
+    two = {"default": {"hosts": ["one.test"]}, "other": {"hosts": ["two.test"]}}
+    with override_settings(VSKILL_ENVIRONMENTS=two, ALLOWED_HOSTS=["one.test", "two.test"]):
+        first, second = get_environment("default"), get_environment("other")
+        publish_example(first)
+        made = create_collection(first, "our-team", told(Choice("hello-skill")), **WHO)
+        with pytest.raises(InvalidCollection, match="there is none of the name"):
+            create_collection(second, "our-team", told(Choice("hello-skill")), **WHO)
+        assert create_collection(second, "our-team", told(), **WHO).pk != made.pk
+        for host, count in (("one.test", 1), ("two.test", 0)):
+            [listed] = Client(SERVER_NAME=host).get("/api/v1/collections").json()["items"]
+            assert listed["skillCount"] == count
+        with pytest.raises(CollectionChanged):
+            delete_collection(second, made, **WHO)
 
 
 def test_who_may_only_look_changes_nothing(env: WorkerEnv, made: Collection) -> None:
