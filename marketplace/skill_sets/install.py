@@ -55,8 +55,8 @@ def _pins(members: tuple[Member, ...]) -> str:
 
 
 def _curl(members: tuple[Member, ...], base: str) -> str:
-    fetched = [f"  -o {one.skill.slug}.zip {shlex.quote(base + archive_path(one, 'zip'))}" for one in members]
-    sums = [f"  '{one.version.zip_sha256}  {one.skill.slug}.zip'" for one in members]
+    fetched = [f"-o {one.skill.slug}.zip {shlex.quote(base + archive_path(one, 'zip'))}" for one in members]
+    sums = [f"'{one.version.zip_sha256}  {one.skill.slug}.zip'" for one in members]
     return " \\\n".join(["curl -fsSL", *fetched]) + "\n" + " \\\n".join(["printf '%s\\n'", *sums]) + " | sha256sum -c"
 
 
