@@ -1,7 +1,4 @@
-"""The tables of the marketplace: skills, versions and history.
-
-Others are in modules beside: archives, collections, what is derived from skills, and what is known of them later.
-"""
+"""The tables of the marketplace: skills, versions and history; modules beside have others, which are made known here."""
 
 from __future__ import annotations
 
