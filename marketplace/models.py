@@ -1,4 +1,4 @@
-"""The tables of the marketplace: skills, versions and history; modules beside have others, which are made known here."""
+"""The tables of the marketplace: skills, versions and history; modules beside have others, which are known here."""
 
 from __future__ import annotations
 
