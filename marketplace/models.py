@@ -89,14 +89,13 @@ class SkillEntry(AbstractKVEntry):
     license = models.CharField(max_length=100, blank=True, default="")
     latest_version = models.CharField(max_length=64, blank=True, default="")
     verdict = models.CharField(max_length=16, blank=True, default="")
-    # With a default in the database, because the previous release inserts rows without it.
-    flag_reason = models.CharField(max_length=500, blank=True, default="", db_default="")
     visibility = models.CharField(max_length=16, blank=True, default="")
     published_at = models.DateTimeField(null=True, blank=True)
     changed_at = models.DateTimeField(null=True, blank=True)
     downloads = models.BigIntegerField(default=0)
-    # With a default in the database, because the previous release inserts rows without it.
+    # With defaults in the database, because the previous release inserts rows without them.
     recent_downloads = models.BigIntegerField(default=0, db_default=0)
+    flag_reason = models.CharField(max_length=500, blank=True, default="", db_default="")
 
     class Meta(AbstractKVEntry.Meta):
         verbose_name = "skill"
