@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 from django.db.models import Exists, F, Func, OuterRef, QuerySet
-from django.db.models.lookups import Exact
+from django.db.models.lookups import Exact, LessThanOrEqual
 
 from marketplace.derived_models import SkillFacet
 from marketplace.models import SkillEntry
@@ -84,9 +84,10 @@ class Unindexed(Func):
 class FilteredSkills:
     """The listed skills of an environment that pass ``filters``; call its methods on a database thread."""
 
-    def __init__(self, env: WorkerEnv, filters: SkillFilters) -> None:
-        """Begin with nothing read."""
+    def __init__(self, env: WorkerEnv, filters: SkillFilters, *, last: int | None = None) -> None:
+        """Begin with nothing read; ``last`` is the key of the last skill that is looked at, by default any."""
         self._env = env
+        self._last = last
         self._filters = filters
         self._facets = {name: value for name in (*_COLUMN_FACETS, *_ROW_FACETS) if (value := getattr(filters, name))}
 
@@ -138,6 +139,8 @@ class FilteredSkills:
             skills = listed_skills(skills.filter(namespace=self._env.name))
         for name in names:
             skills = skills.filter(self._condition(name))
+        if self._last is not None:
+            skills = skills.filter(LessThanOrEqual(Unindexed(F("pk")), self._last))
         if prefix := self._filters.prefix:
             skills = skills.filter(slug__gte=prefix)
             if (end := prefix_end(prefix)) is not None:

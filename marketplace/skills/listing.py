@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import astuple, dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -17,7 +18,7 @@ from marketplace.models import SkillEntry
 from marketplace.search.loosening import Asked
 from marketplace.skills.counts import COUNTED_FACETS
 from marketplace.skills.filtered import EVERY_SKILL, FacetValue, FilteredSkills, HowMany, SkillFilters
-from marketplace.skills.search import check_query
+from marketplace.skills.search import Place, check_query
 from vskill.environments import WorkerEnv
 from vskill.kv.codec import check_key
 from vskill.kv.cursors import decode_cursor, encode_cursor
@@ -77,10 +78,20 @@ def list_skills(
         raise InvalidListing(f"A list has no order {sort!r}. Choose one of {', '.join(SORTS)}.")
     check_query(filters.query)
     limit = max(1, min(limit, MAX_PAGE))
-    found = FilteredSkills(env, filters)
+    binding = _binding(env, filters, sort)
+    after: Place | None = None
+    last: int | None = None
+    if sort == "relevance":
+        # What is published while somebody reads on is not looked at: it could take the place of another skill among
+        # those that are scored, or be found as it was typed where nothing was.
+        after, last = _read_place(cursor, binding) if cursor else (None, _last_skill(env))
+    found = FilteredSkills(env, filters, last=last)
     # Before the page, which needs the first of what is counted.
     total = found.how_many() if count else None
-    page, following = (_best if sort == "relevance" else _page)(env, found, filters, sort, limit, cursor)
+    if last is not None:
+        page, following = _best(env, found, limit, after, last, binding)
+    else:
+        page, following = _page(env, found, sort, limit, cursor, binding)
     counted = {name: found.facet(name) for name in facets}
     asked = found.hits.asked if filters.query else None
     loosened = asked if asked is not None and asked.loose else None
@@ -88,10 +99,9 @@ def list_skills(
 
 
 def _page(
-    env: WorkerEnv, found: FilteredSkills, filters: SkillFilters, sort: str, limit: int, cursor: str | None
+    env: WorkerEnv, found: FilteredSkills, sort: str, limit: int, cursor: str | None, binding: str
 ) -> tuple[list[SkillEntry], str | None]:
     column, descending = SORTS[sort]
-    binding = _binding(env, filters, sort)
     sign = "-" if descending else ""
     rows = found.skills().order_by(f"{sign}{column}", f"{sign}pk")
     if cursor:
@@ -106,14 +116,19 @@ def _page(
 
 
 def _best(
-    env: WorkerEnv, found: FilteredSkills, filters: SkillFilters, sort: str, limit: int, cursor: str | None
+    env: WorkerEnv, found: FilteredSkills, limit: int, after: Place | None, last: int, binding: str
 ) -> tuple[list[SkillEntry], str | None]:
-    binding = _binding(env, filters, sort)
-    after = _read_cursor(cursor, SORTS[sort][0], binding) if cursor else None
-    places = found.hits.best(limit + 1, None if after is None else (int(str(after[0])), after[1]))
+    places = found.hits.best(limit + 1, after)
     skills = SkillEntry.objects.using(env.database).in_bulk([pk for _score, pk in places[:limit]])
     shown = [skills[pk] for _score, pk in places[:limit] if pk in skills]
-    return shown, _make_cursor(*places[limit - 1], binding) if len(places) > limit else None
+    if len(places) <= limit:
+        return shown, None
+    score, pk = places[limit - 1]
+    return shown, encode_cursor(binding, [score, last], pk)
+
+
+def _last_skill(env: WorkerEnv) -> int:
+    return SkillEntry.objects.using(env.database).order_by("-pk").values_list("pk", flat=True).first() or 0
 
 
 async def get_published_skills_list(
@@ -159,11 +174,29 @@ def _read_cursor(cursor: str, column: str, binding: str) -> tuple[datetime | str
 
     Clients can forge a cursor, so each value is checked before it reaches a query.
     """
-    try:
-        bound, value, pk = decode_cursor(cursor)
-        if bound != binding:
-            raise ValueError("the cursor of another list")
+    with _refusing():
+        value, pk = _bound_to(cursor, binding)
         return _column_value(column, value), _integer(pk)
+
+
+def _read_place(cursor: str, binding: str) -> tuple[Place, int]:
+    """Return the place that a cursor of a search continues after, and the last skill that is looked at."""
+    with _refusing():
+        (score, last), pk = _bound_to(cursor, binding)
+        return (_integer(score), _integer(pk)), _integer(last)
+
+
+def _bound_to(cursor: str, binding: str) -> tuple[Any, Any]:
+    bound, value, pk = decode_cursor(cursor)
+    if bound != binding:
+        raise ValueError("the cursor of another list")
+    return value, pk
+
+
+@contextmanager
+def _refusing() -> Iterator[None]:
+    try:
+        yield
     except (ValueError, TypeError, OverflowError, InvalidKey) as error:
         raise InvalidListing("This cursor belongs to another list, or is none. Start again without it.") from error
 

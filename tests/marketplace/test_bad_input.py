@@ -68,7 +68,7 @@ def test_a_form_is_refused_in_its_form() -> None:
 
 
 LISTS = {
-    "/skills?colour=red": ("'colour'", "verdict, capability, publisher, sort"),
+    "/skills?colour=red": ("'colour'", "verdict, capability, publisher, agent, license, tag, sort"),
     "/skills?sort=best": ("'best'", "newest, updated"),
     "/skills?view=rows": ("'rows'", "cards, table"),
     "/skills?verdict=good": ("'good'", "clear, notes, format"),

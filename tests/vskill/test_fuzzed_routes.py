@@ -19,6 +19,7 @@ from django.urls import resolve
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from marketplace.report_models import VisitorReport
 from marketplace.skills.blocklist import BlockKind, add_block
 from submissions.states import State
 from tests.marketplace.factories import publish_example
@@ -62,6 +63,8 @@ NAMES: Final = (
 )
 FIELDS: Final = ("repoUrl", "skillPath", "skillName", "skills", "token", "paths", "repository_url", "reason", "action")
 ADMIN_FIELDS: Final = ("_selected_action", "select_across", "index", "username", "password", "kind", "value", "ids")
+REPORTED: Final = "/skills/hello-skill"
+REPORT: Final = {"reason": "malicious", "evidence": "It sends what it reads away.", "contact": "", "version": "0.0.1"}
 HEADERS: Final = ("If-None-Match", "Accept", "Cookie", "Content-Length", "X-Forwarded-For", "Origin", "Host", "Range")
 
 texts = st.one_of(st.sampled_from(HOSTILE), st.sampled_from(CURSORS), st.text(max_size=40))
@@ -167,6 +170,16 @@ def test_no_route_fails_on_a_hostile_part(
         ask(staff, "POST", "/api/v1/skills/check-updates", data=names, content_type="application/json")
         form = query_of([(name, value) for name in ("repository_url", "paths")])
         ask(staff, "POST", "/submit", data=form, content_type="application/x-www-form-urlencoded")
+        # A report with one hostile field, and one with nothing else.
+        for fields in ({**REPORT, list(REPORT)[number % len(REPORT)]: value}, dict.fromkeys(REPORT, value)):
+            report = query_of(list(fields.items()))
+            ask(staff, "POST", f"{REPORTED}/report", data=report, content_type="application/x-www-form-urlencoded")
+    # What was stored of these is shown.
+    stored = list(VisitorReport.objects.values_list("reference", flat=True))
+    assert stored
+    for reference in stored:
+        ask(staff, "GET", f"/reports/{reference}")
+    ask(staff, "GET", "/admin/marketplace/visitorreport/")
 
 
 @fixed
