@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import date, timedelta
 from typing import Final
 
-from django.db.models import Count, Sum
-from django.db.models.functions import TruncDate
+from django.db.models import Sum
 
 from marketplace.models import DownloadDay, SkillEntry
 from marketplace.pictures.columns import Column, Picture, picture_of
-from marketplace.skills.count_reads import activity
-from marketplace.skills.visibility import listed_skills
+from marketplace.skills.count_reads import activity, publications
 from vskill.environments import WorkerEnv
 
 WEEKS: Final = 26
@@ -79,8 +77,5 @@ def weekly_activity(env: WorkerEnv, today: date) -> dict[str, Picture | None]:
 def weekly_publications(env: WorkerEnv, handle: str, today: date) -> Picture | None:
     """Return the picture of when the skills of a publisher that are listed today were first published, by week."""
     first = monday(today) - timedelta(weeks=WEEKS - 1)
-    skills = SkillEntry.objects.using(env.database).filter(namespace=env.name, publisher_handle=handle)
-    recent = listed_skills(skills).filter(published_at__gte=datetime.combine(first, time(), UTC))
-    days = recent.order_by().values_list(TruncDate("published_at", tzinfo=UTC)).annotate(Count("pk"))
     title = f"Skills first published by week, {WEEKS} weeks to {today.day} {today:%b %Y}"
-    return picture_of(title, by_weeks(dict(days), first, today), "skills")
+    return picture_of(title, by_weeks(publications(env, handle, first), first, today), "skills")

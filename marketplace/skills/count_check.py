@@ -64,6 +64,8 @@ WITH skill AS (SELECT id, verdict {{c}} AS v, publisher_handle {{c}} AS p, publi
          AND s.visibility = '{Visibility.VISIBLE}' AND s.slug <> ''
          UNION ALL SELECT '', '{PUBLISHED}', {{published}}, COUNT(*) FROM skill
          WHERE published_at IS NOT NULL GROUP BY {{published}}
+         UNION ALL SELECT {_list("p")}, '{PUBLISHED}', {{published}}, COUNT(*) FROM skill
+         WHERE published_at IS NOT NULL AND p <> '' GROUP BY p, {{published}}
          UNION ALL SELECT '', '{DOWNLOADS}', {{day}}, SUM(count) FROM "{DownloadDay._meta.db_table}"
          WHERE namespace = %(namespace)s AND day >= {{since}} GROUP BY day
          UNION ALL SELECT '', '{VERDICT}', v, COUNT(*) FROM skill WHERE v <> '' GROUP BY v

@@ -10,7 +10,17 @@ from typing import Any, Final
 from django.db import connections
 
 from marketplace.derived_models import SkillCount, SkillCountChange
-from marketplace.skills.counts import COLUMNS, DOWNLOADS, PUBLISHED, PUBLISHER, PUBLISHERS, TOTAL, VERSIONS, Key
+from marketplace.skills.counts import (
+    COLUMNS,
+    DOWNLOADS,
+    PUBLISHED,
+    PUBLISHER,
+    PUBLISHERS,
+    TOTAL,
+    VERSIONS,
+    Key,
+    list_of,
+)
 from vskill.environments import WorkerEnv
 from vskill.kv.rows import column_types, with_rows
 
@@ -62,7 +72,8 @@ SELECT kind, value, SUM(found) FROM (
     UNION ALL SELECT kind, value, change FROM {_CHANGES} WHERE {{which}}) AS part GROUP BY kind, value
 """  # noqa: S608 - names of our own models
 _SINCE: Final = (
-    f"namespace = %(namespace)s AND within = '' AND kind IN ('{PUBLISHED}', '{DOWNLOADS}') AND value >= %(since)s"
+    "namespace = %(namespace)s AND within = %(within)s "
+    f"AND kind IN ('{PUBLISHED}', '{DOWNLOADS}') AND value >= %(since)s"
 )
 
 
@@ -95,13 +106,24 @@ class Activity:
 
 def activity(env: WorkerEnv, since: date) -> Activity:
     """Return the activity of an environment on each day from ``since`` on, from the counts alone."""
-    found: dict[str, dict[date, int]] = {PUBLISHED: {}, DOWNLOADS: {}}
-    for kind, day, count in _rows(env, _OF_DAYS.format(which=_SINCE), {"since": since.isoformat()}):
-        found[kind][date.fromisoformat(day)] = max(0, int(count))
+    found = _of_days(env, "", since)
     days = SkillCount.objects.using(env.database).filter(namespace=env.name, within="", kind=DOWNLOADS)
     first = days.order_by("value").values_list("value", flat=True).first()
     known = [*found[DOWNLOADS], *([date.fromisoformat(first)] if first else [])]
     return Activity(found[PUBLISHED], found[DOWNLOADS], min(known, default=None))
+
+
+def publications(env: WorkerEnv, handle: str, since: date) -> dict[date, int]:
+    """Return how many listed skills of a publisher were first published on each day from ``since`` on."""
+    return _of_days(env, list_of({PUBLISHER: handle}), since)[PUBLISHED]
+
+
+def _of_days(env: WorkerEnv, within: str, since: date) -> dict[str, dict[date, int]]:
+    found: dict[str, dict[date, int]] = {PUBLISHED: {}, DOWNLOADS: {}}
+    given = {"within": within, "since": since.isoformat()}
+    for kind, day, count in _rows(env, _OF_DAYS.format(which=_SINCE), given):
+        found[kind][date.fromisoformat(day)] = max(0, int(count))
+    return found
 
 
 def counts_of(env: WorkerEnv, keys: Sequence[Key]) -> dict[Key, int]:

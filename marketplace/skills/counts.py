@@ -3,7 +3,7 @@
 A change is a row that is only inserted, in the transaction that changes the skill. ``fold`` adds the rows to the counts
 and deletes them; whoever reads a count adds what is not folded yet. Counts are those of the list of all skills, and of
 each list that facets of ``COUNTED_FACETS`` filter, one value of each at most; besides, of the skills that were first
-published on each day (UTC), and of the downloads of each day.
+published on each day (UTC), all and those of each publisher, and of the downloads of each day.
 """
 
 from __future__ import annotations
@@ -65,7 +65,10 @@ def counted(record: SkillRecord | None, kept_versions: int = 0) -> Counter[Key]:
         return counts
     counts["", TOTAL, ""] = 1
     if (published := parse_isoformat(record.published_at)) is not None:
-        counts["", PUBLISHED, published.astimezone(UTC).date().isoformat()] = 1
+        day = published.astimezone(UTC).date().isoformat()
+        counts["", PUBLISHED, day] = 1
+        if record.publisher_handle:
+            counts[list_of({PUBLISHER: record.publisher_handle}), PUBLISHED, day] = 1
     capabilities: Iterable[str] = dict.fromkeys(one[:64] for one in record.capabilities)
     for capability in ("", *capabilities):
         values = {PUBLISHER: record.publisher_handle, VERDICT: record.verdict, CAPABILITY: capability}

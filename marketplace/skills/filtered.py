@@ -1,7 +1,7 @@
 """The skills that a list holds: which ones pass its filters, how many, and what other filters would leave.
 
 The counts that are kept answer for the list of all skills and for those that ``COUNTED_FACETS`` filter. Other lists are
-counted to ``MOST_COUNTED``, and what is said of them then is that there are at least so many.
+counted to ``MOST_COUNTED``, searches to ``MOST_FOUND``; what is said of them then is that there are at least so many.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from vskill.environments import WorkerEnv
 from vskill.kv.codec import is_storable, prefix_end
 
 MOST_COUNTED: Final = 1000
+MOST_FOUND: Final = 300
 FACET_VALUES: Final = 20
 # A filter that leaves so few skills is asked first, and they are sorted; others are asked of each skill in the order of
 # the list.
@@ -156,8 +157,12 @@ class FilteredSkills:
         if self._filters.query:
             others = self._passing(without=without)
             hits = self.hits.among(others, few=self._are_few(without)) if without else self.hits
-            return hits.first_rows(MOST_COUNTED + 1)
-        return list(self._passing(without=without).values_list("pk", *COLUMNS)[: MOST_COUNTED + 1])
+            return hits.first_rows(self._most + 1)
+        return list(self._passing(without=without).values_list("pk", *COLUMNS)[: self._most + 1])
+
+    @property
+    def _most(self) -> int:
+        return MOST_FOUND if self._filters.query else MOST_COUNTED
 
     def how_many(self) -> HowMany:
         """Return how many skills there are."""
@@ -165,18 +170,18 @@ class FilteredSkills:
         if key is not None:
             return HowMany(counts_of(self._env, [key])[key])
         found = len(self._sample)
-        return HowMany(min(found, MOST_COUNTED), found > MOST_COUNTED)
+        return HowMany(min(found, self._most), found > self._most)
 
     def facet(self, name: str) -> list[FacetValue]:
         """Return the most frequent values of a facet, at most ``FACET_VALUES``, as the other filters leave them.
 
-        Where those leave more skills than can be counted, values and counts are those of ``MOST_COUNTED`` of them.
+        Where those leave more skills than can be counted, values and counts are those of so many of them.
         """
         others = {other: value for other, value in self._facets.items() if other != name}
         if self._only_kept(others) and name in COUNTED_FACETS:
             return [FacetValue(*row) for row in highest(self._env, list_of(others), name, FACET_VALUES)]
         rows = self._sample if name not in self._facets else self._rows(without=name)
-        among = rows[:MOST_COUNTED]
+        among = rows[: self._most]
         if name in _COLUMN_FACETS:
             place = 1 + COLUMNS.index(_COLUMN_FACETS[name])
             counts = Counter(str(value) for row in among if (value := row[place]))
@@ -185,7 +190,7 @@ class FilteredSkills:
             held = rows_of(SkillFacet.objects.using(self._env.database), "skill_id", [row[0] for row in among])
             counts = Counter(held.filter(kind=_ROW_FACETS[name]).values_list("value", flat=True))
         most = sorted(counts.items(), key=lambda one: (-one[1], one[0]))[:FACET_VALUES]
-        return [FacetValue(value, count, len(rows) > MOST_COUNTED) for value, count in most]
+        return [FacetValue(value, count, len(rows) > self._most) for value, count in most]
 
     def _only_kept(self, facets: Mapping[str, str]) -> bool:
         others = self._filters.query or self._filters.prefix
