@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain
 from typing import Final
 
 from django.db.models import F, QuerySet
@@ -50,15 +49,15 @@ def neighbours(env: WorkerEnv, version: SkillVersion) -> list[Neighbour]:
         found.setdefault(other.skill_id, Neighbour(other, share, copy, earlier))
 
     listed = _latest(env).exclude(skill_id=version.skill_id)
-    digests = {"content_hash": version.content_hash, "normal_digest": version.normal_digest}
     # One statement each, in the order of its index: some skills have hundreds of copies, and none of them is sorted.
-    same = [listed.filter(**{name: value}).order_by("pk")[:MOST] for name, value in digests.items() if value]
-    for other in sorted(chain(*same), key=lambda one: one.pk):
-        keep(other, 1.0, True)
+    for name in ("content_hash", "normal_digest"):
+        if (value := getattr(version, name)) and len(found) < MOST:
+            for other in listed.filter(**{name: value}).order_by("pk")[:MOST]:
+                keep(other, 1.0, True)
     if len(found) < MOST and version.size <= MOST_BYTES:
         for other, share in _similar(env, version, listed):
             keep(other, share, False)
-    return sorted(found.values(), key=lambda one: (not one.copy, -one.share))[:MOST]
+    return sorted(found.values(), key=lambda one: (not one.copy, -one.share, one.version.pk))[:MOST]
 
 
 def _latest(env: WorkerEnv) -> QuerySet[SkillVersion]:
