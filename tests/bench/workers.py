@@ -49,10 +49,10 @@ def last_line(text: str) -> dict[str, Any]:
 
 
 def let_it_count(address: str) -> None:
-    """Let PostgreSQL count what was written into it, as its autovacuum does within a minute of operation."""
+    """Let PostgreSQL count and tidy what was written into it, as its autovacuum does within a minute of operation."""
     if address.startswith("postgres:"):
         with psycopg.connect(address, autocommit=True) as connection:
-            connection.execute("ANALYZE")
+            connection.execute("VACUUM (ANALYZE)")
 
 
 def work_together(command: Sequence[str], environment: Mapping[str, str], processes: int) -> list[dict[str, Any]]:
