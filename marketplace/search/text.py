@@ -17,6 +17,8 @@ MAX_TOKEN_LENGTH: Final = 40
 # Vowel signs of many scripts are marks, which Python counts to no word.
 _MARKS: Final = "".join(chr(one) for one in range(0x300, 0x11FFF) if unicodedata.category(chr(one)) in ("Mn", "Mc"))
 _WORD: Final = re.compile(rf"(?:[^\W_][{re.escape(_MARKS)}]*)+")
+# The same where there is nothing but ASCII in lower case, which most texts are, in a tenth of the time.
+_WORD_IN_ASCII: Final = re.compile(r"[a-z0-9]+")
 # Scripts that are indexed by character pairs. Chinese and Japanese, Thai, Lao, Burmese and Khmer, Javanese, Balinese
 # and the scripts of the Tai peoples have no spaces between words, and in Hangul, which has them, endings are glued to
 # the word. Tibetan has a sign between syllables, which are its words here.
@@ -36,7 +38,8 @@ def _normalised(text: str) -> str:
 
 def _words(text: str) -> Iterator[tuple[str, bool]]:
     """Yield each word, and whether it is a run of characters that ``_UNSPACED`` matches."""
-    for word in _WORD.findall(_normalised(text)):
+    plain = _normalised(text)
+    for word in (_WORD_IN_ASCII if plain.isascii() else _WORD).findall(plain):
         if word.isascii():
             yield word, False
             continue
