@@ -28,7 +28,7 @@ from submissions.store.queries import get_submission_index, history, read_submis
 from submissions.store.records import SubmissionNotFound
 from vskill.environments import WorkerEnv
 from vskill.rate_limits.kinds import Form, Kind, rated
-from vskill.visitors.reads import list_reads, page_reads
+from vskill.visitors.reads import ahead_of_reads, list_reads, page_reads
 from vskill.worker_context import require_worker_env
 
 
@@ -77,11 +77,12 @@ async def _create(request: HttpRequest) -> JsonResponse:
     body = body_object(request)
     texts = texts_of(body, "repoUrl", "skillPath", "skillName")
     dry_run = body.get("dryRun") is True
-    discovery = await discover(env, repository_of(texts), path=texts["skillPath"], note=not dry_run)
-    discovery = select(discovery, path=texts["skillPath"], name=texts["skillName"])
-    if dry_run:
-        return _found(discovery)
-    answer = await take_in(env, discovery, source="api", actor="api")
+    with ahead_of_reads():
+        discovery = await discover(env, repository_of(texts), path=texts["skillPath"], note=not dry_run)
+        discovery = select(discovery, path=texts["skillPath"], name=texts["skillName"])
+        if dry_run:
+            return _found(discovery)
+        answer = await take_in(env, discovery, source="api", actor="api")
     if isinstance(answer, Job):
         return JsonResponse({**started_as_json(env, answer), "submissions": []}, status=202)
     return _answer(env, discovery.commit_sha, answer)

@@ -29,7 +29,7 @@ from vskill.environments import WorkerEnv
 from vskill.errors import VskillError
 from vskill.processes.machine_faults import MachineFault
 from vskill.rate_limits.kinds import Kind, rated
-from vskill.visitors.reads import intake_reads
+from vskill.visitors.reads import ahead_of_reads, intake_reads
 from vskill.worker_context import require_worker_env
 
 _TEMPLATE = "submissions/submit.html"
@@ -53,7 +53,8 @@ async def submit(request: HttpRequest) -> HttpResponse:
     if not form.is_valid():
         return render(request, _TEMPLATE, {"form": form}, status=400)
     try:
-        discovery = await discover(env, form.cleaned_data["repository_url"])
+        with ahead_of_reads():
+            discovery = await discover(env, form.cleaned_data["repository_url"])
     except VskillError as error:
         form.add_error("repository_url", str(error))
         later = isinstance(error, MachineFault) or (isinstance(error, SourceError) and error.transient)

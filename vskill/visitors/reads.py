@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
+import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
+from contextlib import contextmanager
 from typing import Any, Final, ParamSpec, TypeVar
 
 from django.conf import settings
@@ -25,6 +28,40 @@ logger = logging.getLogger(__name__)
 
 _ended: Final[Counter[str]] = Counter()
 _begun: Final[set[StatementDeadline]] = set()
+
+
+# How long a read waits for its turn, in seconds. Then it goes on without: one that waits for the database holds up no
+# other for long.
+PATIENCE: Final = 0.5
+# What takes more seconds waits for another host, and no longer for the threads of this process.
+AHEAD: Final = 3.0
+_turn: Final = threading.Lock()
+_ahead: Final[dict[object, float]] = {}
+
+
+@contextmanager
+def ahead_of_reads() -> Iterator[None]:
+    """Let reads for visitors take turns in this process meanwhile, for ``AHEAD`` seconds: a submission has many steps.
+
+    Threads of a process share its interpreter. With six of them busy, each of those steps would wait for all six.
+    """
+    work = object()
+    _ahead[work] = time.monotonic() + AHEAD
+    try:
+        yield
+    finally:
+        _ahead.pop(work)
+
+
+@contextmanager
+def _in_turn() -> Iterator[None]:
+    now = time.monotonic()
+    has_turn = any(end > now for end in list(_ahead.values())) and _turn.acquire(timeout=PATIENCE)
+    try:
+        yield
+    finally:
+        if has_turn:
+            _turn.release()
 
 
 def ended_early() -> Mapping[str, int]:
@@ -102,7 +139,7 @@ class VisitorReads:
 
         def call() -> T:
             try:
-                with deadline.held():
+                with _in_turn(), deadline.held():
                     return func(*args, **kwargs)
             except TooSlow as error:
                 raise _counted(error) from error.__cause__

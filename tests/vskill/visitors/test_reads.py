@@ -20,7 +20,7 @@ from vskill.kv.models import KVEntry
 from vskill.kv.namespace import KVNamespace
 from vskill.kv.threads import DatabaseThreads, close_database_threads
 from vskill.visitors.errors import TooBusy, TooSlow
-from vskill.visitors.reads import VisitorReads, ended_early
+from vskill.visitors.reads import VisitorReads, ahead_of_reads, ended_early
 
 # Longer than any test runs.
 FOR_GOOD: Final = 3600.0
@@ -254,3 +254,41 @@ def _limits_in_the_pool() -> dict[int, str]:
     finally:
         for one in taken:
             pool.putconn(one)
+
+
+async def test_reads_take_turns_while_somebody_submits_and_run_side_by_side_otherwise(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("vskill.visitors.reads.PATIENCE", FOR_GOOD)
+    threads = DatabaseThreads("visitor-test", lambda: 2)
+    reads, both, running_now, most = VisitorReads(threads), threading.Barrier(2), 0, []
+
+    def meet() -> None:
+        both.wait(timeout=60)
+
+    def note() -> None:
+        nonlocal running_now
+        running_now += 1
+        most.append(running_now)
+        one()
+        running_now -= 1
+
+    try:
+        with ahead_of_reads():
+            await asyncio.gather(*(reads.run(note) for _ in range(20)))
+        assert most == [1] * 20
+        # Each waits for the other one, which begins only because nobody submits any more.
+        await asyncio.gather(reads.run(meet), reads.run(meet))
+    finally:
+        threads.close()
+
+
+async def test_a_read_that_has_waited_for_its_turn_goes_on_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vskill.visitors.reads.PATIENCE", SOON)
+    threads = DatabaseThreads("visitor-test", lambda: 2)
+    reads, both = VisitorReads(threads), threading.Barrier(2)
+    try:
+        with ahead_of_reads():
+            await asyncio.gather(*(reads.run(both.wait, 60) for _ in range(2)))
+    finally:
+        threads.close()
