@@ -1,13 +1,19 @@
-"""What is measured is every route that visitors and clients read."""
+"""What is measured is every route that visitors and clients read, and each of them answers."""
 
 from __future__ import annotations
 
 from urllib.parse import urlsplit
 
+import pytest
+from django.test import Client
 from django.urls import resolve
 
+from submissions.demo.many import write_many
 from tests.bench.page_addresses import BARS, Sample, admin_addresses, public_addresses
+from tests.bench.pages_ours import FINE, sample_of
 from tests.routes import every_route
+from vskill.environments import WorkerEnv
+from vskill.worker_context import run_with_worker_env
 
 SAMPLE = Sample(
     slug="pdf-tools",
@@ -39,6 +45,21 @@ def test_every_address_leads_to_a_route_and_every_route_that_is_read_has_an_addr
     places = {_with_places(route) for route in measured}
     assert read - places == OTHERS
     assert {one.kind for one in addresses} | {one.kind for one in admin_addresses(200)} == set(BARS)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_addresses_that_are_measured_answer_in_a_registry_of_invented_skills(
+    env: WorkerEnv, client: Client
+) -> None:
+    def sample() -> Sample:
+        write_many(env, 40, told=lambda _count: None)
+        return sample_of(env)
+
+    of_routes = {
+        resolve(urlsplit(one.path).path).route: one for one in public_addresses(run_with_worker_env(env, sample))
+    }
+    answers = {one.path: client.get(one.path).status_code for one in of_routes.values()}
+    assert {path: status for path, status in answers.items() if status not in FINE} == {}
 
 
 def _with_places(route: str) -> str:
