@@ -32,7 +32,7 @@ from vskill.worker_context import require_worker_env
 # Submissions of one repository that the queue shows.
 _MOST_OF_REPOSITORY = 200
 # Submissions of one group that it shows.
-_MOST_OF_GROUP = 50
+_MOST_OF_GROUP = 40
 
 
 @require_safe

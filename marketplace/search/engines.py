@@ -17,6 +17,7 @@ from marketplace.models import SkillEntry
 
 _DOCUMENTS: Final = "marketplace_searchdocument"
 _FTS: Final = "marketplace_searchfts"
+_LOOKED_AT: Final = 200
 _FIELDS: Final = ("name", "tags", "owner", "repository", "description", "body")
 
 
@@ -96,6 +97,15 @@ def by_position(skills: QuerySet[SkillEntry]) -> QuerySet[SkillEntry]:
     if _FTS in skills.query.extra_tables:
         return skills.extra(order_by=[f"-{_FTS}.rowid"])
     return skills.order_by("-search_document__id")
+
+
+def any_of(skills: QuerySet[SkillEntry]) -> bool:
+    """Return whether ``matching`` found any skill."""
+    if _is_sqlite(skills.db):
+        return skills.exists()
+    # Asked for one row alone, PostgreSQL reads documents until it meets one: it expects some of every word, so that it
+    # reads all of them where there is none. For some hundred it asks the index.
+    return bool(by_position(skills).values_list("pk", flat=True)[:_LOOKED_AT])
 
 
 def below(skills: QuerySet[SkillEntry], position: int) -> QuerySet[SkillEntry]:

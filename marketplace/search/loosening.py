@@ -14,7 +14,7 @@ from typing import Final
 from django.db.models import QuerySet
 
 from marketplace.models import SkillEntry
-from marketplace.search.engines import by_position, matching
+from marketplace.search.engines import any_of, by_position, matching
 
 # A repaired word costs a few look-ups in the index, and a longer query is not a name with a slip in it.
 _MOST_REPAIRED: Final = 5
@@ -57,7 +57,7 @@ def loosened(skills: QuerySet[SkillEntry], terms: Sequence[str], *, few: bool = 
     ``few`` says that these are few. Call it where the terms as they are find nothing.
     """
     matches = partial(matching, skills, few=few)
-    found = (asked for asked in _looser(matches, terms) if matches(asked.alternatives).exists())
+    found = (asked for asked in _looser(matches, terms) if any_of(matches(asked.alternatives)))
     return next(found, as_typed(terms))
 
 
@@ -94,7 +94,7 @@ def _stem(term: str) -> str:
 def _repaired(matches: Matches, term: str) -> str:
     """Return the term where it is found, else its stem or the nearest word of a name, and '' where none is near."""
     for word in dict.fromkeys((term, _stem(term))):
-        if matches([[word]]).exists():
+        if any_of(matches([[word]])):
             return word
     for length in _BEGINNINGS:
         start = term[:length]

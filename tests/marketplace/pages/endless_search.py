@@ -24,7 +24,15 @@ def make_endless(namespace: str, vendor: str) -> list[str]:
     ]
 
 
-MAKE_USUAL: Final = [
-    "DROP VIEW marketplace_searchdocument",
-    "ALTER TABLE the_documents RENAME TO marketplace_searchdocument",
-]
+def make_usual(vendor: str) -> list[str]:
+    """Return the statements after which searches are as they were before those of ``make_endless``."""
+    return [
+        "DROP VIEW marketplace_searchdocument",
+        "ALTER TABLE the_documents RENAME TO marketplace_searchdocument",
+        # The word was written into the index alone.
+        *(
+            ["INSERT INTO marketplace_searchfts(marketplace_searchfts) VALUES ('rebuild')"]
+            if vendor == "sqlite"
+            else []
+        ),
+    ]

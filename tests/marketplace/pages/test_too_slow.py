@@ -11,7 +11,7 @@ from django.db import connection
 from django.test import Client, override_settings
 
 from tests.marketplace.factories import publish_example
-from tests.marketplace.pages.endless_search import MAKE_USUAL, WORD, make_endless
+from tests.marketplace.pages.endless_search import WORD, make_endless, make_usual
 from vskill.environments import WorkerEnv
 from vskill.kv.threads import close_database_threads
 from vskill.visitors.reads import ended_early, list_reads
@@ -31,7 +31,7 @@ def _endless_search(env: WorkerEnv) -> Iterator[None]:
     finally:
         close_database_threads()
         with connection.cursor() as cursor:
-            for statement in MAKE_USUAL:
+            for statement in make_usual(connection.vendor):
                 cursor.execute(statement)
 
 
