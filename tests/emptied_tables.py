@@ -33,6 +33,8 @@ def empty_what_was_written() -> None:
             django(case)
             # Django gives them new numbers.
             _kept_rows.update((alias, _rows(alias)) for alias in aliases)
+            for alias in aliases:
+                _empty_the_index_of_the_search(connections[alias])
             return
         for alias in aliases:
             _empty(connections[alias])
@@ -61,12 +63,13 @@ def _empty(connection: BaseDatabaseWrapper) -> None:
     if written:
         # With the tables that refer to them: PostgreSQL truncates none without those.
         connection.ops.execute_sql_flush(connection.ops.sql_flush(no_style(), written, allow_cascade=True))
-    if connection.vendor == "sqlite":
-        _empty_the_index_of_the_search(connection)
+    _empty_the_index_of_the_search(connection)
 
 
 def _empty_the_index_of_the_search(connection: BaseDatabaseWrapper) -> None:
     # No model has it, and what a test wrote into it alone would stay: its triggers follow the documents.
+    if connection.vendor != "sqlite":
+        return
     with connection.cursor() as cursor:
         cursor.execute("SELECT 1 FROM sqlite_master WHERE name = 'marketplace_searchfts_idx'")
         if cursor.fetchone() is None:
