@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Final
 from urllib.parse import quote
 
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponsePermanentRedirect
 from django.urls import get_script_prefix, reverse
 
 from vskill.environments import WorkerEnv
@@ -30,9 +30,15 @@ def skill_href(slug: str, below: str = "") -> str:
     return f"{address}/{below}" if below else address
 
 
-def archive_href(slug: str, version: str) -> str:
-    """Return the path of the tar.gz archive of a version."""
-    return skill_href(slug, f"download/{quote(version, safe=_SAFE)}.tar.gz")
+def present_page(request: HttpRequest, slug: str, below: str = "") -> HttpResponsePermanentRedirect:
+    """Return a redirect from a page under a former slug to the same page, or ``below`` it, under the present one."""
+    query = f"?{request.GET.urlencode()}" if request.GET else ""
+    return HttpResponsePermanentRedirect(skill_href(slug, below) + query)
+
+
+def archive_href(slug: str, version: str, kind: str) -> str:
+    """Return the path of the archive of a version; ``kind`` is ``zip`` or ``tar.gz``."""
+    return skill_href(slug, f"download/{quote(version, safe=_SAFE)}.{kind}")
 
 
 def publisher_href(handle: str) -> str:

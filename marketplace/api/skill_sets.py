@@ -7,7 +7,7 @@ from typing import Any, Final
 from django.http import HttpResponse
 from django.urls import reverse
 
-from marketplace.addresses import collection_href, public_base, skill_href
+from marketplace.addresses import archive_href, collection_href, public_base, skill_href
 from marketplace.api.http import SAFE, ApiCall, api_view, json_response, parameter, requested_limit, takes_only
 from marketplace.api.lookup import named_collection
 from marketplace.api.trust import milliseconds, said_of
@@ -15,7 +15,7 @@ from marketplace.judgement import verdict_of
 from marketplace.models import Collection
 from marketplace.pages.skill import Found, asked_for
 from marketplace.pictures.reach import reach_together
-from marketplace.skill_sets.install import archive_path, install_lines
+from marketplace.skill_sets.install import install_lines
 from marketplace.skill_sets.reading import Member, collection_page, read_set, summaries
 from vskill.visitors.reads import list_reads
 
@@ -83,7 +83,7 @@ def _skill(one: Member, base: str) -> dict[str, Any]:
         "installedAsOne": not one.suspicious,
         "page": base + skill_href(one.skill.slug),
         "archive": {
-            "url": base + archive_path(one, "zip"),
+            "url": base + archive_href(one.skill.slug, one.version.version, "zip"),
             "sha256": one.version.zip_sha256,
             "size": one.version.zip_size,
         },

@@ -93,6 +93,6 @@ def _entry(offered: SkillWithLatest) -> dict[str, Any] | None:
         "type": "archive",
         "description": description[:_LONGEST_DESCRIPTION] or skill.slug,
         # The exact version, because the digest must still match after the next publication.
-        "url": archive_href(skill.slug, latest.version),
+        "url": archive_href(skill.slug, latest.version, "tar.gz"),
         "digest": f"sha256:{latest.tar_sha256}",
     }

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from django.http import HttpRequest, HttpResponse, HttpResponsePermanentRedirect
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from marketplace.addresses import skill_href
+from marketplace.addresses import present_page
 from marketplace.errors import InvalidListing
 from marketplace.pages.compare import compare_context
 from marketplace.pages.version_compare import version_compare_context
@@ -46,8 +46,7 @@ async def version_changes(request: HttpRequest, slug: str) -> HttpResponse:
     def answer() -> HttpResponse:
         context = version_compare_context(env, slug, before, after)
         if isinstance(context, str):
-            query = f"?{request.GET.urlencode()}" if request.GET else ""
-            return HttpResponsePermanentRedirect(skill_href(context, "compare") + query)
+            return present_page(request, context, "compare")
         return render(request, "marketplace/version_changes.html", context)
 
     return await page_reads.run(answer)

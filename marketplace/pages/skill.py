@@ -10,7 +10,7 @@ from urllib.parse import urlencode, urlsplit
 
 from django.utils.safestring import SafeString
 
-from marketplace.addresses import publisher_href, ref_words, skill_href
+from marketplace.addresses import archive_href, publisher_href, ref_words, skill_href
 from marketplace.catalog import fetchable_versions, find_skill_sync, find_version_sync
 from marketplace.judgement import verdict_of, was_scanned
 from marketplace.models import SkillEntry, SkillVersion
@@ -239,7 +239,7 @@ def install_lines(found: Found, base: str) -> list[dict[str, str]]:
 
 def download_path(found: Found, kind: str) -> str:
     """Return the path of the archive of exactly this version; ``kind`` is ``zip`` or ``tar.gz``."""
-    return skill_href(found.skill.slug, f"download/{found.version.version}.{kind}")
+    return archive_href(found.skill.slug, found.version.version, kind)
 
 
 def raw_path(found: Found, path: str) -> str:

@@ -12,7 +12,7 @@ from django.templatetags.static import static
 from django.utils.cache import get_conditional_response
 from django.views.decorators.http import require_safe
 
-from marketplace.addresses import file_href, public_base, publisher_href, skill_href
+from marketplace.addresses import file_href, present_page, public_base, publisher_href, skill_href
 from marketplace.errors import InvalidListing
 from marketplace.pages import scan_report
 from marketplace.pages import skill as skill_page
@@ -203,8 +203,7 @@ async def _page_of_skill(
         if found is None:
             raise absent(env, slug, version)
         if found.skill.slug != slug:
-            query = f"?{request.GET.urlencode()}" if request.GET else ""
-            return HttpResponsePermanentRedirect(skill_href(found.skill.slug, below) + query)
+            return present_page(request, found.skill.slug, below)
         return render(request, template, page(found))
 
     # Read and rendered on one thread, so that the event loop is free for others.

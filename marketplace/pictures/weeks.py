@@ -51,9 +51,7 @@ def weekly_downloads(env: WorkerEnv, skill: SkillEntry, today: date) -> Picture 
         if not days:
             return None
         since = max(since, min(days))
-    return picture_of(
-        f"Downloads by week, {WEEKS} weeks to {today.day} {today:%b %Y}", by_weeks(days, since, today), "downloads"
-    )
+    return picture_of(_title("Downloads", today), by_weeks(days, since, today), "downloads")
 
 
 def weekly_activity(env: WorkerEnv, today: date) -> dict[str, Picture | None]:
@@ -63,19 +61,22 @@ def weekly_activity(env: WorkerEnv, today: date) -> dict[str, Picture | None]:
     """
     first = monday(today) - timedelta(weeks=WEEKS - 1)
     found = activity(env, first)
-    until = f"{WEEKS} weeks to {today.day} {today:%b %Y}"
     since = found.downloads_since
     downloads = None if since is None else by_weeks(found.downloads, since, today)
     return {
         "published": picture_of(
-            f"Skills first published by week, {until}", by_weeks(found.published, first, today), "skills"
+            _title("Skills first published", today), by_weeks(found.published, first, today), "skills"
         ),
-        "downloads": picture_of(f"Downloads by week, {until}", downloads, "downloads") if downloads else None,
+        "downloads": picture_of(_title("Downloads", today), downloads, "downloads") if downloads else None,
     }
 
 
 def weekly_publications(env: WorkerEnv, handle: str, today: date) -> Picture | None:
     """Return the picture of when the skills of a publisher that are listed today were first published, by week."""
     first = monday(today) - timedelta(weeks=WEEKS - 1)
-    title = f"Skills first published by week, {WEEKS} weeks to {today.day} {today:%b %Y}"
+    title = _title("Skills first published", today)
     return picture_of(title, by_weeks(publications(env, handle, first), first, today), "skills")
+
+
+def _title(what: str, today: date) -> str:
+    return f"{what} by week, {WEEKS} weeks to {today.day} {today:%b %Y}"

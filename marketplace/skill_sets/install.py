@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import Final
 
-from marketplace.addresses import collection_href, skill_href
+from marketplace.addresses import archive_href, collection_href
 from marketplace.skill_sets.reading import Member, SkillSet
 
 NOTHING_INSTALLED: Final = "This collection offers nothing at the moment that installs without a question."
@@ -55,11 +55,7 @@ def _pins(members: tuple[Member, ...]) -> str:
 
 
 def _curl(members: tuple[Member, ...], base: str) -> str:
-    fetched = [f"-o {one.skill.slug}.zip {shlex.quote(base + archive_path(one, 'zip'))}" for one in members]
+    archives = [(one.skill.slug, archive_href(one.skill.slug, one.version.version, "zip")) for one in members]
+    fetched = [f"-o {slug}.zip {shlex.quote(base + path)}" for slug, path in archives]
     sums = [f"'{one.version.zip_sha256}  {one.skill.slug}.zip'" for one in members]
     return " \\\n".join(["curl -fsSL", *fetched]) + "\n" + " \\\n".join(["printf '%s\\n'", *sums]) + " | sha256sum -c"
-
-
-def archive_path(one: Member, kind: str) -> str:
-    """Return the path of the archive of the version that a collection gives; ``kind`` is ``zip`` or ``tar.gz``."""
-    return skill_href(one.skill.slug, f"download/{one.version.version}.{kind}")

@@ -11,7 +11,7 @@ from typing import Any, Final
 import urllib3
 from django.urls import reverse
 
-from marketplace.addresses import skill_href
+from marketplace.addresses import archive_href
 from marketplace.catalog import fetchable_versions, find_skill_sync, find_version_sync
 from marketplace.external_scans import ExternalScan, ScanState, external_scan_key
 from marketplace.models import SkillVersion
@@ -231,7 +231,7 @@ def _document(env: WorkerEnv, scan: ExternalScan) -> dict[str, Any] | None:
         "slug": skill.slug,
         "version": version.version,
         "contentHash": version.content_hash,
-        "archiveUrl": f"{env.public_url}{skill_href(skill.slug, f'download/{version.version}.zip')}",
+        "archiveUrl": f"{env.public_url}{archive_href(skill.slug, version.version, 'zip')}",
         "archiveSha256": version.zip_sha256,
         "archiveSize": version.zip_size,
         "resultUrl": f"{env.public_url}{reverse('submissions:external-scan', args=[scan.id])}",
