@@ -10,6 +10,7 @@ class SubmissionsConfig(AppConfig):
 
     name = "submissions"
     verbose_name = "Submissions"
+    reviewer_permissions = ("submissions.change_submissionentry", "submissions.add_waiver", "submissions.delete_waiver")
 
     def ready(self) -> None:
         """Register the system checks, and the admins that lie in rooms of their own: queue, review and waivers."""

@@ -18,6 +18,6 @@ class VskillConfig(AppConfig):
         """Register the system checks, the admin of entries and accounts, and what keeps the database private."""
         # Importing registers them; apps must be ready first.
         from vskill import checks, entry_admin  # noqa: F401, PLC0415
-        from vskill.accounts import admin  # noqa: F401, PLC0415
+        from vskill.accounts import admin, role_admin  # noqa: F401, PLC0415
 
         connection_created.connect(keep_database_private, dispatch_uid="vskill.private_files")

@@ -22,3 +22,23 @@ class StaffLimit(models.Model):
 
     def __str__(self) -> str:
         return f"only {', '.join(self.environments) or 'none'}"
+
+
+class RoleGrant(models.Model):
+    """The role of a user in one environment: viewer, submitter, reviewer, operator or admin."""
+
+    ROLES = [(name, name) for name in ("viewer", "submitter", "reviewer", "operator", "admin")]
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="role_grants")
+    environment = models.CharField(max_length=64)
+    role = models.CharField(max_length=16, choices=ROLES)
+    granted_by = models.CharField(max_length=150)
+    granted_at = models.DateTimeField()
+
+    class Meta:
+        verbose_name = "role"
+        verbose_name_plural = "roles"
+        constraints = [models.UniqueConstraint(fields=["user", "environment"], name="one_role_in_an_environment")]
+
+    def __str__(self) -> str:
+        return f"{self.user.get_username()}: {self.role}"

@@ -85,7 +85,7 @@ INSTALLED_APPS = [
     "vskill.rate_limits.apps.RateLimitsConfig",
     "marketplace.apps.MarketplaceConfig",
     "submissions.apps.SubmissionsConfig",
-    "django.contrib.admin",
+    "vskill.accounts.admin_app.RoleAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",

@@ -1,1 +1,1 @@
-"""Accounts of operators: the environments that each may work in, and sessions that belong to one environment."""
+"""Accounts: who sends a request, roles and limits in each environment, and sessions that belong to one environment."""

@@ -2,33 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, cast
+from typing import Any
 
 from asgiref.sync import sync_to_async
 from django.contrib.auth.backends import ModelBackend
 from django.http import HttpRequest
 
+from vskill.accounts.limits import limit_of
+from vskill.accounts.roles import granted_role, permissions_of
 from vskill.db import ROUTED_APPS
-from vskill.models import StaffLimit
 from vskill.worker_context import get_worker_env
-
-
-class _Account(Protocol):
-    """What this module reads of a user."""
-
-    is_superuser: bool
-    environment_limit: StaffLimit
-
-
-def limit_of(user: object) -> frozenset[str] | None:
-    """Return the names of the only environments that a user may work in, or ``None`` where there is no limit."""
-    account = cast(_Account, user)
-    if account.is_superuser:
-        return None
-    try:
-        return frozenset(account.environment_limit.environments)
-    except StaffLimit.DoesNotExist:
-        return None
 
 
 class EnvironmentBackend(ModelBackend):
@@ -36,7 +19,8 @@ class EnvironmentBackend(ModelBackend):
 
     That holds for the login and for each request, so no page needs a check of its own. In their own environments,
     users with a limit have the permissions given to them, except those on what all environments share: the accounts,
-    with which they could lift the limit.
+    with which they could lift the limit. A role that was granted brings its permissions in its own environment, also
+    the one to grant roles there.
     """
 
     def user_can_authenticate(self, user: Any) -> bool:
@@ -51,8 +35,8 @@ class EnvironmentBackend(ModelBackend):
         return _within_limit(user_obj, super().get_user_permissions(user_obj, obj))
 
     def get_group_permissions(self, user_obj: Any, obj: Any = None) -> set[str]:
-        """Return the permissions of the user's groups."""
-        return _within_limit(user_obj, super().get_group_permissions(user_obj, obj))
+        """Return the permissions of the user's groups, and of the role that the user was granted here."""
+        return _within_limit(user_obj, super().get_group_permissions(user_obj, obj)) | _of_role(user_obj, obj)
 
     # Django's asynchronous methods would ask the database for the limit on the event loop.
 
@@ -79,3 +63,14 @@ def _within_limit(user: Any, permissions: set[str]) -> set[str]:
     if not permissions or limit_of(user) is None:
         return permissions
     return {one for one in permissions if one.partition(".")[0] in ROUTED_APPS}
+
+
+def _of_role(user: Any, obj: Any) -> frozenset[str]:
+    env = get_worker_env()
+    if env is None or obj is not None or not user.is_active or user.is_anonymous:
+        return frozenset()
+    role = granted_role(user, env)
+    limit = limit_of(user)
+    if role is None or (limit is not None and env.name not in limit):
+        return frozenset()
+    return permissions_of(role)
