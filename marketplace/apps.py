@@ -10,3 +10,7 @@ class MarketplaceConfig(AppConfig):
 
     name = "marketplace"
     verbose_name = "Marketplace"
+
+    def ready(self) -> None:
+        """Register the system checks."""
+        from marketplace import signing_checks  # noqa: F401, PLC0415 - registers them; apps must be ready first

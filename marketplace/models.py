@@ -13,7 +13,17 @@ from marketplace.collection_models import Collection, CollectionSkill
 from marketplace.derived_models import DownloadDay, SearchDocument, SearchToken, SkillFacet
 from marketplace.fields import JSONTextField, indexes_by_time
 from marketplace.flag_models import LaterScan, PastScan, SkillFlag
+from marketplace.history_models import HistoryEvent
 from marketplace.known_bad_models import KnownBad, KnownBadShingle, VersionShingle
+from marketplace.provenance_models import (
+    LogLeaf,
+    LogNode,
+    LogPending,
+    LogState,
+    SigningKey,
+    TreeHead,
+    VersionSignature,
+)
 from marketplace.records import SkillRecord
 from marketplace.reference_models import ReferenceEntry
 from marketplace.report_models import VisitorReport
@@ -34,15 +44,22 @@ __all__ = [
     "KnownBad",
     "KnownBadShingle",
     "LaterScan",
+    "LogLeaf",
+    "LogNode",
+    "LogPending",
+    "LogState",
     "PastScan",
     "ReferenceEntry",
     "SearchDocument",
     "SearchToken",
+    "SigningKey",
     "SkillEntry",
     "SkillFacet",
     "SkillFlag",
     "SkillVersion",
+    "TreeHead",
     "VersionShingle",
+    "VersionSignature",
     "VisitorReport",
 ]
 
@@ -244,6 +261,7 @@ class SkillVersion(models.Model):
     flag_reason = models.TextField(blank=True, default="", db_default="")
     scan_key = models.CharField(max_length=32, blank=True, default="", db_default="")
     normal_digest = models.CharField(max_length=64, blank=True, default="", db_default="")
+    signed_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
@@ -259,6 +277,7 @@ class SkillVersion(models.Model):
             models.Index(fields=["namespace", "normal_digest"], name="version_normal_digest"),
             models.Index(fields=["namespace", "scan_key"], name="version_scan_key"),
             models.Index(fields=["namespace", "-id"], name="version_newest"),
+            models.Index(fields=["namespace", "-id"], condition=Q(signed_at=None), name="version_unsigned"),
             *indexes_by_time("version", "yanked_at", "quarantined_at"),
         ]
 
@@ -273,26 +292,3 @@ class SkillVersion(models.Model):
     def file(self, path: str) -> dict[str, Any] | None:
         """Return the manifest's entry for a file, or ``None``."""
         return next((file for file in self.manifest if file["path"] == path), None)
-
-
-class HistoryEvent(models.Model):
-    """What was done to a skill or the block list, by whom and why; written with the change and never modified."""
-
-    namespace = models.CharField(max_length=64)
-    subject = models.CharField(max_length=600, help_text="key of the entry, as it was then")
-    skill = models.ForeignKey(SkillEntry, on_delete=models.PROTECT, null=True, blank=True, related_name="history")
-    action = models.CharField(max_length=32)
-    version = models.CharField(max_length=64, blank=True, default="")
-    actor = models.CharField(max_length=150)
-    reason = models.TextField(blank=True, default="")
-    created_at = models.DateTimeField(db_default=Now())
-
-    class Meta:
-        verbose_name = "event"
-        indexes: ClassVar[list[models.Index]] = [
-            models.Index(fields=["namespace", "-id"], name="history_newest"),
-            models.Index(fields=["namespace", "subject"], name="history_subject"),
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.action} {self.subject}"

@@ -16,6 +16,7 @@ import environ
 from vskill.client_kinds import NETWORKS, RATE
 from vskill.engine_variables import ENGINE_VARIABLES, SCAN_SECRET
 from vskill.reference_variables import REFERENCE_VARIABLES
+from vskill.signing_variables import SIGNING_VARIABLES
 from vskill.source_variables import SOURCE_VARIABLES
 from vskill.variable_kinds import (
     HOSTS,
@@ -201,6 +202,7 @@ VARIABLES: Final[tuple[Variable, ...]] = (
     ),
     *VISITOR_VARIABLES,
     *REFERENCE_VARIABLES,
+    *SIGNING_VARIABLES,
     *grouped(
         "The queue",
         Variable("VSKILL_QUEUE_MAX_BATCH_SIZE", integer(minimum=1), 3, "messages of a batch"),

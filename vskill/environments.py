@@ -62,6 +62,7 @@ class Policy:
     ``rescans_per_hour``: how many published versions are scanned again within an hour at most; 0 for none.
     ``quarantine_flags``: kinds of flags that withhold a published version from everybody (none by default).
     ``external_scanners``: pairs of the name of a scanner outside this registry and the address where it is asked.
+    ``signing_key_file``: absolute path of the file with the keys that sign what is published (none by default).
     ``tier1_engines`` and ``tier2_engines``: names of the verification engines that run in each tier.
     """
 
@@ -78,6 +79,7 @@ class Policy:
     rescans_per_hour: int = 1200
     quarantine_flags: tuple[str, ...] = ()
     external_scanners: tuple[tuple[str, str], ...] = ()
+    signing_key_file: str = ""
     tier1_engines: tuple[str, ...] = ("vskill", "skilltotal")
     tier2_engines: tuple[str, ...] = ()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from vskill.signing_variables import SIGNING_KEY_FILE
 from vskill.source_credentials import is_proxy
 from vskill.variable_kinds import TEXT, Fault, Kind, duration, integer
 from vskill.variables import Variable, grouped
@@ -53,7 +54,7 @@ SOURCE_VARIABLES: Final[list[Variable]] = grouped(
 
 
 def with_common_sources(environments: Mapping[str, dict[str, Any]], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of all ``environments`` with the authority and the proxy of these variables.
+    """Return the options of all ``environments`` with the authority, the proxy and the signing keys of these variables.
 
     They count for an environment whose policy names none of its own, so that nothing that is added later goes past the
     proxy. An empty one of its own is none.
@@ -66,7 +67,11 @@ def _with_common(options: dict[str, Any], values: Mapping[str, Any]) -> dict[str
     if not isinstance(policy, dict) or not isinstance(secrets, dict):
         # The environment says so itself, when it is built.
         return options
-    common = {"source_ca_file": values["VSKILL_SOURCE_CA_FILE"], "source_proxy": values["VSKILL_SOURCE_PROXY"]}
+    common = {
+        "source_ca_file": values["VSKILL_SOURCE_CA_FILE"],
+        "source_proxy": values["VSKILL_SOURCE_PROXY"],
+        "signing_key_file": values[SIGNING_KEY_FILE],
+    }
     missing = {key: value for key, value in common.items() if value and key not in policy}
     if "source_proxy" in missing and values[PROXY_LOGIN]:
         secrets = {"source_proxy": PROXY_LOGIN, **secrets}

@@ -13,6 +13,7 @@ from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
 
 from marketplace.api.http import SAFE, ApiCall, ApiError, allow_any_origin, api_view, parameter, with_etag
 from marketplace.api.lookup import archive_content, named_skill, requested_version, visible_skill
+from marketplace.api.provenance import SIGNATURES, signature_response
 from marketplace.artifacts.stored import CHUNK_BYTES, chunks, chunks_async, read_file
 from marketplace.models import SkillVersion
 from marketplace.skills.downloads import count_download_sync
@@ -43,10 +44,15 @@ def download(call: ApiCall) -> HttpResponseBase:
 
 @api_view(*SAFE, kind=Kind.DOWNLOADS)
 def archive(call: ApiCall) -> HttpResponseBase:
-    """Answer ``/skills/{slug}/download/{version}.zip`` and ``.tar.gz``; the version may be ``latest``."""
+    """Answer ``/skills/{slug}/download/{version}.zip`` and ``.tar.gz``, and what is signed of it beside them.
+
+    The version may be ``latest``. ``.model.sig`` is the signature of its files, ``.intoto.json`` its statement.
+    """
     skill = visible_skill(call.env, call.path_parameters["slug"])
     number, kind = _split(call.path_parameters["name"])
     version = requested_version(call, skill, "" if number == "latest" else number)
+    if kind in SIGNATURES:
+        return signature_response(call, version, kind)
     return archive_response(call, version, kind, exact=number != "latest")
 
 
@@ -106,7 +112,7 @@ def _body(call: ApiCall, digest: str, size: int, content_type: str) -> HttpRespo
 
 
 def _split(name: str) -> tuple[str, str]:
-    for kind in _TYPES:
+    for kind in (*_TYPES, *SIGNATURES):
         if name.endswith(f".{kind}"):
             return name.removesuffix(f".{kind}"), kind
     raise ApiError(404, "An archive ends in .zip or .tar.gz.")

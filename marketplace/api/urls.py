@@ -8,7 +8,9 @@ from marketplace.api import (
     clawhub,
     external_scans,
     files,
+    log,
     past_scans,
+    provenance,
     repo_health,
     skill_sets,
     skills_cli,
@@ -32,6 +34,7 @@ def _of_one_skill(address: str) -> list[URLPattern]:
         path(f"{address}/external-scans", external_scans.external_scans),
         path(f"{address}/scans", past_scans.past_scans),
         path(f"{address}/repo-health", repo_health.repo_health),
+        path(f"{address}/provenance", provenance.provenance),
     ]
 
 
@@ -40,6 +43,8 @@ _index = ".well-known/agent-skills/index.json"
 urlpatterns: list[URLPattern] = [
     path(".well-known/clawhub.json", clawhub.discovery),
     path(".well-known/clawdhub.json", clawhub.discovery),
+    path(".well-known/vskill-keys.json", provenance.keys, name="signing-keys"),
+    path(".well-known/vskill-keys/<str:name>", provenance.key, name="signing-key"),
     path(_index, well_known.root_index, name="well-known"),
     path(f"skills/<str:slug>/{_index}", well_known.skill_index, name="well-known-skill"),
     path(f"publishers/<str:owner>/{_index}", well_known.publisher_index, name="well-known-publisher"),
@@ -56,6 +61,11 @@ urlpatterns: list[URLPattern] = [
     path("api/v1/stars/<str:slug>", clawhub.not_offered("stars")),
     path("api/v1/blocklist", vskill_cli.blocklist),
     path("api/v1/blocklist/check", vskill_cli.blocklist_check),
+    path("api/v1/log", log.head, name="log"),
+    path("api/v1/log/checkpoint", log.checkpoint),
+    path("api/v1/log/entries", log.entries, name="log-entries"),
+    path("api/v1/log/inclusion", log.inclusion, name="log-inclusion"),
+    path("api/v1/log/consistency", log.consistency),
     path("api/v1/collections", skill_sets.collections, name="api-collections"),
     path("api/v1/collections/<str:slug>", skill_sets.collection, name="api-collection"),
     path("api/v1/skills", clawhub.skills, name="api-skills"),

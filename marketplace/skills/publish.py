@@ -11,6 +11,7 @@ from marketplace.errors import PublicationBlocked, PublicationConflict
 from marketplace.likeness.known import find_equal
 from marketplace.likeness.published import index_version
 from marketplace.models import SKILL_PREFIX, ArchiveBlob, SkillEntry, SkillVersion
+from marketplace.provenance.entries import note_published
 from marketplace.records import SkillRecord
 from marketplace.search.documents import index_body
 from marketplace.skills.blocklist import is_blocked
@@ -97,6 +98,7 @@ def _publish(env: WorkerEnv, prepared: PreparedPublication) -> PublishedVersion:
     made.skill = _write_skill(env, prepared, row, [*known, made])
     _store_archives(env, prepared)
     made.save(using=env.database, force_insert=True)
+    note_published(env, made)
     index_body(made.skill.pk, made.version, made.skill_md, env.database)
     watch_references(env, made)
     index_version(env, made, prepared.signature)

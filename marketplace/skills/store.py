@@ -17,6 +17,7 @@ from django.db.models.functions import Now
 from marketplace.derived_models import SkillFacet
 from marketplace.errors import SkillNotFound
 from marketplace.models import ALIAS_PREFIX, SKILL_PREFIX, HistoryEvent, SkillEntry, SkillVersion
+from marketplace.provenance.entries import note_change
 from marketplace.records import SkillRecord
 from marketplace.search.documents import index_skill
 from marketplace.skills.agents import agents_of
@@ -200,7 +201,7 @@ def record_event(
     row: SkillEntry | None = None,
     version: str = "",
 ) -> None:
-    """Append one event to the history; call it in the transaction of the change.
+    """Append one event to the history, and what the log tells of it; call it in the transaction of the change.
 
     ``subject`` is the key of the entry that was changed and ``row`` its skill, ``None`` where the entry is no skill.
     ``action`` is a word such as ``blocked``; ``version`` names the version where the event concerns only one.
@@ -214,6 +215,8 @@ def record_event(
         actor=actor,
         reason=reason.replace("\0", "\N{REPLACEMENT CHARACTER}"),
     )
+    if row is not None:
+        note_change(env, action, row, version)
 
 
 def _write_derived(env: WorkerEnv, row: SkillEntry, record: SkillRecord, event: Event) -> None:

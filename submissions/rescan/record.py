@@ -13,6 +13,7 @@ from marketplace.judgement import verdict_of
 from marketplace.likeness.published import index_version
 from marketplace.likeness.signature import Signature
 from marketplace.models import LaterScan, SkillVersion
+from marketplace.provenance.entries import note_scanned
 from marketplace.skills.references import renew_references
 from marketplace.skills.scan_history import note_scan, seen_in
 from submissions.verification.engines.base import EngineResult, contract_in
@@ -69,6 +70,9 @@ def record(
             "findings": [finding.as_json() for finding in decision.findings],
             "scanned_at": database_now(env.database),
         }
+        before = LaterScan.objects.using(env.database).filter(version=version).values_list("verdict", flat=True).first()
+        if (before or verdict_of(version)) != found["verdict"]:
+            note_scanned(env, version, found["verdict"], found["engines"], found["scanned_at"])
         later, _created = LaterScan.objects.using(env.database).update_or_create(version=version, defaults=found)
         note_scan(env, version.pk, seen_in(later))
         _renew(env, version, key, results, signature)

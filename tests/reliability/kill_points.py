@@ -30,6 +30,13 @@ _STATEMENTS: Final[Sequence[tuple[str, str]]] = (
     ('INSERT INTO "marketplace_skillversion"', "version"),
     ('INSERT INTO "marketplace_laterscan"', "later"),
     ('INSERT INTO "marketplace_skillflag"', "flag"),
+    ('INSERT INTO "marketplace_signingkey"', "key"),
+    (' INTO "marketplace_versionsignature"', "signature"),
+    ('INSERT INTO "marketplace_logleaf"', "leaf"),
+    ('INSERT INTO "marketplace_lognode"', "node"),
+    ('DELETE FROM "marketplace_logpending"', "unpend"),
+    ('UPDATE "marketplace_logstate"', "grow"),
+    ('INSERT INTO "marketplace_treehead"', "head"),
     ('INSERT INTO "kv_kventry"', "kv"),
 )
 # Among KV entries, only evidence is a step of the pipeline; heartbeats come at arbitrary times.
@@ -76,7 +83,8 @@ class KillPoints:
 
     def commit(self, commit: Callable[[], None]) -> None:
         """Commit a transaction and check the points around it, which are named for its most important write."""
-        written = [name for name in ("version", "later", "message", "move", "entry") if name in self._in_transaction]
+        named = ("version", "later", "message", "move", "entry", "signature", "grow", "key")
+        written = [name for name in named if name in self._in_transaction]
         self._in_transaction.clear()
         if not written:
             commit()

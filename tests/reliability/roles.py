@@ -75,6 +75,13 @@ def publish_bad(*, names: Sequence[str]) -> None:
         publish_example(get_environment(name), files={"SKILL.md": skill_md("hello-skill", "Says hello.", body)})
 
 
+def publish_several(*, names: Sequence[str], count: int) -> None:
+    """Publish so many skills in each environment."""
+    for name in names:
+        for number in range(count):
+            publish_example(get_environment(name), name=f"skill-{number}")
+
+
 def web(*, port: int, kill_at: str | None = None) -> None:
     """Serve the product on a port of loopback."""
     import uvicorn  # noqa: PLC0415 - only this role needs it
