@@ -8,6 +8,8 @@ MarketplaceError
 ├── ArchiveError         an archive cannot be built, or lacks a file
 ├── SkillNotFound        there is no such skill or version
 ├── SlugTaken            another skill has the slug
+├── SigningKeyError      the file with the signing keys cannot be used
+├── BadSignature         something is not signed by the key that it names
 └── InvalidListing       a sort order or cursor that the list does not have
 """
 

@@ -228,6 +228,7 @@ VSKILL_SCHEDULE = {
     "recover_stuck": RECOVERY_INTERVAL,
     "external_scans": 60.0,
     "rescan": 60.0,
+    "sign_published": 60.0,
     "check_repositories": 300.0,
     # Often and little at a time, because the commands run one after the other.
     "watch_references": 600.0,

@@ -57,14 +57,18 @@ def published(env: WorkerEnv, version: SkillVersion) -> LogPending:
 def note_scanned(
     env: WorkerEnv, version: SkillVersion, verdict: str, engines: Iterable[Mapping[str, Any]], at: datetime
 ) -> None:
-    """Tell of a later scan that came to another verdict than the one before it, in its transaction."""
+    """Tell of a later scan that came to another verdict than the one before it, in its transaction.
+
+    ``verdict`` is that of the scan of ``version`` by these ``engines``, and ``at`` when it ended.
+    """
     _write(_pending(env, SCANNED, at, version.skill, version, verdict=verdict, engines=named_engines(engines)), env)
 
 
 def note_change(env: WorkerEnv, action: str, row: SkillEntry, version: str) -> None:
-    """Tell of a withdrawal or a flag, or the end of one, in its transaction; ``action`` is the word of the history.
+    """Tell of a withdrawal or a flag, or the end of one, in its transaction.
 
-    Other actions are none of the log's, and nothing is written.
+    ``action`` is the word of the history, ``row`` the skill and ``version`` the number of the version that it is about,
+    if it is about one. Other actions are none of the log's, and nothing is written.
     """
     word, _, cause = action.partition(": ")
     kind = _WITHDRAWALS.get(action) or _FLAGS.get(word)

@@ -46,9 +46,9 @@ def _read(env: WorkerEnv, nodes: set[Node]) -> dict[Node, bytes]:
     for level, numbers in by_level.items():
         if level:
             rows = LogNode.objects.using(env.database).filter(namespace=env.name, level=level, number__in=numbers)
-            hashes = rows.values_list("number", "node_hash")
+            hashes = dict(rows.values_list("number", "node_hash"))
         else:
             leaves = LogLeaf.objects.using(env.database).filter(namespace=env.name, number__in=numbers)
-            hashes = leaves.values_list("number", "leaf_hash")
-        found |= {(level, number): bytes.fromhex(digest) for number, digest in hashes}
+            hashes = dict(leaves.values_list("number", "leaf_hash"))
+        found |= {(level, number): bytes.fromhex(digest) for number, digest in hashes.items()}
     return found

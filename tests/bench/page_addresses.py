@@ -127,6 +127,9 @@ def _single(sample: Sample) -> Iterator[str]:
     yield from (f"/submissions/{submission}", f"/api/v1/submissions/{submission}", "/api/v1/listings/none")
     api = "/api/v1"
     yield from (f"{api}/resolve?slug={sample.slug}&hash=0", f"{api}/download?slug={sample.slug}")
+    yield from ("/.well-known/vskill-keys.json", "/.well-known/vskill-keys/none.pem")
+    yield from (f"{api}/log", f"{api}/log/checkpoint", f"{api}/log/entries", f"{api}/log/inclusion?index=0")
+    yield f"{api}/log/consistency?first=1"
     yield from (f"{api}/whoami", f"{api}/stars/{sample.slug}", f"{api}/skills/-/upload")
     yield f"{api}/blocklist/check?name={sample.slug}"
     owner, repository = sample.repository.rsplit("/", 2)[-2:]
@@ -134,6 +137,7 @@ def _single(sample: Sample) -> Iterator[str]:
         yield from (named, f"{named}/versions", f"{named}/versions/{sample.version}")
         yield from (f"{named}/file?path=SKILL.md", f"{named}/install", f"{named}/moderation", f"{named}/verify")
         yield from (f"{named}/scans", f"{named}/external-scans", f"{named}/repo-health")
+        yield f"{named}/provenance"
         versions = urlencode({"from": sample.version, "to": sample.version})
         yield from (f"{named}/versions/diff?{versions}", f"{named}/versions/compare?{versions}")
 

@@ -166,6 +166,25 @@ def check_pipx(words: list[str]) -> None:
     assert words[1:] == ["install", "git+ADDRESS"]
 
 
+def check_pip(words: list[str]) -> None:
+    """Check that what is installed is pinned for our own tests."""
+    pinned = (ROOT / "requirements-dev.txt").read_text(encoding="utf-8").lower()
+    assert words[1] == "install"
+    assert [name for name in words[2:] if f"\n{name}==" not in pinned] == []
+
+
+def check_model_signing(words: list[str]) -> None:
+    """Check the options with the tool's own parser; ``test_public_tools`` runs it."""
+    from model_signing import _cli  # noqa: PLC0415 - slow to load, and for one command
+
+    command = _cli.main
+    for word in words[1:3]:
+        command = command.commands[word]
+    assert set(words[3:]) & {"--signature", "--public_key"}
+    known = {option for one in command.params for option in (*one.opts, *one.secondary_opts)}
+    assert [word for word in words[3:] if word.startswith("-") and word not in known] == []
+
+
 def check_program(words: list[str]) -> None:
     """Check that the program takes these arguments, as ``manage.py scan`` does."""
     program = ROOT / "pyproject.toml"
@@ -195,6 +214,8 @@ COMMANDS: Final[dict[str, Callable[[list[str]], None]]] = {
     "git": check_git,
     "curl": check_curl,
     "pipx": check_pipx,
+    "pip": check_pip,
+    "model_signing": check_model_signing,
     "vskill-scan": check_program,
     **dict.fromkeys(("cd", "export", "unset"), check_shell_word),
     **dict.fromkeys(ADMINISTRATION, check_administration),

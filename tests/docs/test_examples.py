@@ -97,6 +97,7 @@ def test_cron_lines_are_such_and_their_commands_work() -> None:
         "recover_stuck",
         "external_scans",
         "rescan",
+        "sign_published",
         "check_repositories",
         "purge_expired",
         "clean_scratch",

@@ -35,6 +35,8 @@ ARGUMENTS = {
     "resume": [],
     "retry": [],
     "schedule": [],
+    "sign_published": [],
+    "signing_key": ["list"],
     "submit": ["acme/skills"],
     "verify_store": [],
 }

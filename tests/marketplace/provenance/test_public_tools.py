@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat,
 from django.test import Client
 from securesystemslib.dsse import Envelope
 from securesystemslib.exceptions import VerificationError
-from securesystemslib.signer import SSlibKey
+from securesystemslib.signer._key import SSlibKey
 
 from marketplace.catalog import quarantine_version, yank_version
 from marketplace.provenance.signing import sign_published
@@ -100,7 +100,7 @@ def dsse_payload(sealed: dict[str, Any], pem: bytes) -> dict[str, Any]:
     """Return the statement in an envelope, as securesystemslib verifies it; it is that of another key by no means."""
     envelope = Envelope.from_dict(json.loads(json.dumps(sealed)))
     kid = sealed["signatures"][0]["keyid"]
-    key = SSlibKey.from_crypto(load_pem_public_key(pem), kid)  # type: ignore[arg-type]  # a key of Ed25519
+    key = SSlibKey.from_crypto(load_pem_public_key(pem), kid)
     assert list(envelope.verify([key], 1)) == [kid]
     envelope.payload += b" "
     with pytest.raises(VerificationError):
