@@ -8,7 +8,7 @@ import os
 import re
 import subprocess
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 from unittest.mock import patch
 
 import yaml
@@ -177,7 +177,7 @@ def check_model_signing(words: list[str]) -> None:
     """Check the options with the tool's own parser; ``test_public_tools`` runs it."""
     from model_signing import _cli  # noqa: PLC0415 - slow to load, and for one command
 
-    command = _cli.main
+    command: Any = _cli.main
     for word in words[1:3]:
         command = command.commands[word]
     assert set(words[3:]) & {"--signature", "--public_key"}
