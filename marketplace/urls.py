@@ -14,6 +14,7 @@ app_name = "marketplace"
 urlpatterns: list[URLPattern | URLResolver] = [
     # Before the pages, so that no page shadows a URL of the API.
     path("", include("marketplace.api.urls")),
+    path("", include("marketplace.git.urls")),
     *(path(f"feeds/{kind}.atom", feeds.feed, {"kind": kind}, name=f"feed-{kind}") for kind in feeds.KINDS),
     path("publishers/<str:handle>/feed.atom", feeds.publisher_feed, name="publisher-feed"),
     path("sitemap.xml", crawlers.sitemap, name="sitemap"),

@@ -94,7 +94,7 @@ def archive_response(call: ApiCall, version: SkillVersion, kind: str, *, exact: 
     _warn(answer, version)
     answered = with_etag(call, answer, digest)
     if call.request.method == "GET" and answered is answer and "X-Skills-Update-Check" not in call.request.headers:
-        _count(call.env, version)
+        count_download(call.env, version)
     return answered
 
 
@@ -152,7 +152,8 @@ def _in_header(text: str) -> str:
     return written
 
 
-def _count(env: WorkerEnv, version: SkillVersion) -> None:
+def count_download(env: WorkerEnv, version: SkillVersion) -> None:
+    """Count a download on a thread of its own; one that cannot be counted is logged, and its client is served."""
     skill_id, number = version.skill_id, version.version
 
     def count() -> None:

@@ -11,7 +11,7 @@ import io
 import struct
 import tarfile
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -22,6 +22,7 @@ from vskill.hidden_characters import has_hidden
 _ZIP_TIME: Final = (1980, 1, 1, 0, 0, 0)
 _REGULAR: Final = 0o100000
 _UNIX: Final = 3
+_ANYONE_RUNS: Final = 0o111
 MANIFEST_NAME: Final = "SKILL.md"
 
 
@@ -120,10 +121,31 @@ def find_member(content: bytes, path: str) -> Packed:
             found = archive.getinfo(path)
         except KeyError as error:
             raise ArchiveError(f"The archive has no file {path!r}.") from error
+    return _place(content, found)
+
+
+@dataclass(frozen=True, slots=True)
+class PackedMember:
+    """A file of a zip and the ``place`` of its deflated bytes."""
+
+    member: Member
+    place: Packed
+
+
+def packed_members(content: bytes) -> Iterator[PackedMember]:
+    """Yield each file of a zip from ``build_zip``, in their order."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        for info in archive.infolist():
+            executable = bool(info.external_attr >> 16 & _ANYONE_RUNS)
+            member = Member(info.filename, archive.read(info), executable)
+            yield PackedMember(member, _place(content, info))
+
+
+def _place(content: bytes, info: zipfile.ZipInfo) -> Packed:
     # The header of a file ends with its name and other fields, whose lengths are in it.
-    name, extra = struct.unpack_from("<HH", content, found.header_offset + 26)
-    start = found.header_offset + 30 + name + extra
-    return Packed(start, start + found.compress_size)
+    name, extra = struct.unpack_from("<HH", content, info.header_offset + 26)
+    start = info.header_offset + 30 + name + extra
+    return Packed(start, start + info.compress_size)
 
 
 def read_member(content: bytes, path: str) -> bytes:

@@ -70,6 +70,9 @@ def public_addresses(sample: Sample) -> Iterator[Address]:
     for below in ("", f"/{sample.collection}"):
         yield from (Address(LIST, f"/collections{below}"), Address(LIST, f"/api/v1/collections{below}"))
     yield Address(LIST, f"/collections/{sample.collection}/.well-known/agent-skills/index.json")
+    for repository in (sample.small, sample.large, f"-/{sample.collection}"):
+        for end in ("", ".git"):
+            yield Address(LIST, f"/git/{repository}{end}/info/refs?service=git-upload-pack")
     yield Address(LIST, f"/feeds/new.atom?{urlencode({'q': 'pdf', **sample.filters})}")
     yield Address(LIST, "/queue")
     yield Address(LIST, f"/queue?{urlencode({'repository': sample.repository})}")
@@ -105,6 +108,8 @@ def _single(sample: Sample) -> Iterator[str]:
     index = ".well-known/agent-skills/index.json"
     yield from (f"{skill}/{index}", f"/{sample.small}@{sample.slug}/{index}", f"/{sample.small}/{sample.slug}/{index}")
     yield from (f"/{index}", "/.well-known/clawhub.json", "/.well-known/clawdhub.json")
+    git = f"/git/{sample.small}/{sample.slug}"
+    yield from (f"{git}/info/refs?service=git-upload-pack", f"{git}.git/info/refs?service=git-upload-pack")
     yield from (
         "/robots.txt",
         "/llms.txt",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from urllib.parse import urlsplit
 
 import pytest
@@ -28,7 +29,9 @@ SAMPLE = Sample(
     deep={"newest": "a", "name": "b"},
 )
 # They change something, or answer only to it.
-WRITES = {"appeal", "scan-again", "stop", "installs", "check-updates", "external-scans/{}", "listings", "jobs"}
+WRITES = {"appeal", "scan-again", "stop", "installs", "check-updates", "external-scans/{}", "listings", "jobs"} | {
+    "git-upload-pack"
+}
 # The first lasts as long as a submission does, the second tells of processes, the others are what is compared with and
 # what takes submissions.
 OTHERS = {"/submissions/{}/events", "/healthz", "/favicon.ico", "/api/v1/submissions"}
@@ -63,4 +66,4 @@ def test_the_addresses_that_are_measured_answer_in_a_registry_of_invented_skills
 
 
 def _with_places(route: str) -> str:
-    return "/".join("@".join("{}" if "<" in part else part for part in one.split("@")) for one in route.split("/"))
+    return re.sub(r"<[^>]+>", "{}", route)

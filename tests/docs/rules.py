@@ -94,6 +94,9 @@ def check_workflow(block: Block) -> None:
             assert f"uses: {step['uses']}" in ours, action
 
 
+# What a line has that a client runs against a registry.
+CLIENTS_RUN: Final = "REGISTRY/"
+
 BLOCKS: Final[dict[str, Callable[[Block], None]]] = {
     "mermaid": check_drawn,
     "json": check_environments,
@@ -152,8 +155,13 @@ def check_uvicorn(words: list[str]) -> None:
 
 
 def check_git(words: list[str]) -> None:
-    """Check that a command is one of ``GIT``."""
-    assert " ".join(words[1:]) in GIT
+    """Check that a command is one of ``GIT``, or one with the registry, which ``tests.clients`` runs."""
+    assert " ".join(words[1:]) in GIT or CLIENTS_RUN in " ".join(words)
+
+
+def check_client(words: list[str]) -> None:
+    """Check that ``tests.clients.test_documented_lines`` runs the line."""
+    assert " ".join(words) in (ROOT / "docs" / "clients.md").read_text(encoding="utf-8")
 
 
 def check_curl(words: list[str]) -> None:
@@ -216,6 +224,7 @@ COMMANDS: Final[dict[str, Callable[[list[str]], None]]] = {
     "pipx": check_pipx,
     "pip": check_pip,
     "model_signing": check_model_signing,
+    **dict.fromkeys(("npx", "claude"), check_client),
     "vskill-scan": check_program,
     **dict.fromkeys(("cd", "export", "unset"), check_shell_word),
     **dict.fromkeys(ADMINISTRATION, check_administration),

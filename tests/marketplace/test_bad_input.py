@@ -24,7 +24,10 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 WHO = {"actor": "test", "reason": "test"}
 # Parts of addresses outside the API that programs read.
-OF_PROGRAMS = ("/.well-known/", "/download/", ".atom", "/sitemap", "/robots.txt", "/llms.txt", "/badge.svg", "/oembed")
+OF_PROGRAMS = (
+    *("/.well-known/", "/download/", ".atom", "/sitemap", "/robots.txt", "/llms.txt", "/badge.svg", "/oembed"),
+    "/git/",
+)
 PUBLIC = [route.replace(PLACE, "none") for route in every_route() if not route.startswith("/admin/")]
 KINDS = {Form.PAGE: "text/html", Form.TEXT: "text/plain", Form.JSON: "application/json"}
 

@@ -57,6 +57,7 @@ LATEST = (
     f"/acme/{SLUG}/.well-known/agent-skills/index.json",
     f"/acme@{SLUG}/.well-known/agent-skills/index.json",
     f"/skills/{SLUG}/card",
+    f"/git/acme/{SLUG}/info/refs?service=git-upload-pack",
 )
 # Addresses that name a version exactly.
 EXACT = (
