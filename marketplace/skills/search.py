@@ -14,14 +14,14 @@ from django.db.models import QuerySet
 
 from marketplace.errors import InvalidListing
 from marketplace.models import SkillEntry
-from marketplace.search.engines import below, by_position, keys, matching
+from marketplace.search.engines import below, by_position, first_rows, keys, matching
 from marketplace.search.loosening import Asked, as_typed, loosened
 from marketplace.search.scoring import SCORED_FIELDS, score
 from marketplace.search.text import query_terms
 from marketplace.skills.many_keys import rows_of
 from marketplace.skills.slugs import base_slug
 
-MOST_SCORED: Final = 200
+MOST_SCORED: Final = 100
 MOST_LISTED: Final = 1000
 MAX_QUERY_LENGTH: Final = 1000
 # Positions become negative scores, below those of all that is scored.
@@ -99,8 +99,12 @@ class Hits:
         return self._first[:most]
 
     def _read_first(self, asked: Asked, most: int) -> None:
-        found = by_position(matching(self._skills, asked.alternatives, few=self._few))
-        self._first, self._read = list(found.values_list("pk", *COLUMNS)[:most]), most
+        if self._few:
+            found = by_position(matching(self._skills, asked.alternatives, few=True))
+            self._first = list(found.values_list("pk", *COLUMNS)[:most])
+        else:
+            self._first = first_rows(self._skills, asked.alternatives, most, "pk", *COLUMNS)
+        self._read = most
 
     def _is_few(self, number: int) -> bool:
         return len(self.first_rows(number + 1)) <= number

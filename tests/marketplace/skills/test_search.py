@@ -219,3 +219,23 @@ def test_documents_that_are_lost_or_changed_are_found_and_mended(env: WorkerEnv)
 def test_operators_of_an_engine_are_words(env: WorkerEnv, query: str) -> None:
     publish_example(env, description="alpha")
     assert found(env, query) == []
+
+
+@pytest.mark.django_db
+def test_a_name_of_the_longest_letters_and_words_is_published_and_found(env: WorkerEnv) -> None:
+    letters = "".join(chr(0x10400 + number % 40) for number in range(200))
+    words = [letters[start : start + 9] for start in range(0, 190, 10)]
+    publish_example(env, name=" ".join(words))
+    assert len(found(env, words[0])) == 1
+
+
+@pytest.mark.django_db
+def test_what_is_hidden_among_the_first_hits_hides_none_after_them(
+    env: WorkerEnv, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("marketplace.skills.search.MOST_SCORED", 3)
+    for number in range(20):
+        publish_example(env, name=f"tool-{number}", description="alpha", repo_url=f"https://github.com/a/r{number}")
+    for number in range(6, 20):
+        quarantine_skill(env, f"tool-{number}", actor="test", reason="bad")
+    assert sorted(found(env, "alpha")) == [f"tool-{number}" for number in range(6)]
