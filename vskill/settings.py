@@ -83,6 +83,7 @@ INSTALLED_APPS = [
     "vskill.apps.VskillConfig",
     "vskill.kv.apps.KVConfig",
     "vskill.rate_limits.apps.RateLimitsConfig",
+    "vskill.access_tokens.apps.AccessTokensConfig",
     "marketplace.apps.MarketplaceConfig",
     "submissions.apps.SubmissionsConfig",
     "vskill.accounts.admin_app.RoleAdminConfig",
@@ -101,6 +102,7 @@ MIDDLEWARE = [
     "vskill.web.middleware.WorkerEnvMiddleware",
     "vskill.web.limited_clients.limit_clients",
     "vskill.web.query_strings.refuse_strange_queries",
+    "vskill.web.bearer_tokens.know_bearers",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "vskill.web.slashes.redirect_without_slash",
     "django.middleware.common.CommonMiddleware",
@@ -271,7 +273,13 @@ LOGGING = {
         "health": {"()": "django.utils.log.CallbackFilter", "callback": _not_a_health_check},
         "refused requests": {"()": "django.utils.log.CallbackFilter", "callback": _without_traceback},
     },
-    "formatters": {"line": {"format": "{asctime} {levelname:7} {name}: {message}", "style": "{"}},
+    "formatters": {
+        "line": {
+            "class": "vskill.access_tokens.token_form.TokenlessFormatter",
+            "format": "{asctime} {levelname:7} {name}: {message}",
+            "style": "{",
+        }
+    },
     "handlers": {
         "stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["health", "refused requests"]}
     },

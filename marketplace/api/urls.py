@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.urls import URLPattern, path
 
 from marketplace.api import (
+    account,
     clawhub,
     external_scans,
     files,
@@ -57,7 +58,7 @@ urlpatterns: list[URLPattern] = [
     path("api/v1/search", clawhub.search),
     path("api/v1/resolve", clawhub.resolve),
     path("api/v1/download", files.download),
-    path("api/v1/whoami", clawhub.not_offered("accounts: everything that is published can be read without one")),
+    path("api/v1/whoami", account.whoami),
     path("api/v1/stars/<str:slug>", clawhub.not_offered("stars")),
     path("api/v1/blocklist", vskill_cli.blocklist),
     path("api/v1/blocklist/check", vskill_cli.blocklist_check),

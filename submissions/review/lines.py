@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from submissions.verification.fingerprints import LINES_AROUND
+from vskill.access_tokens.token_form import without_tokens
 from vskill.hidden_characters import visible
 
 _LONGEST_LINE: Final = 300
@@ -23,8 +24,11 @@ def lines_around(text: str, line: int) -> list[dict[str, Any]]:
 
 
 def shown_line(line: str) -> str:
-    """Return one line of a stranger's file, safe to show: cut, its tabs as spaces, hidden characters spelled out."""
-    return visible(line[: 2 * _LONGEST_LINE].expandtabs(4), _LONGEST_LINE)
+    """Return one line of a stranger's file, safe to show: cut, its tabs as spaces, hidden characters spelled out.
+
+    An access token in it is not shown: whoever reviews the skill could use it.
+    """
+    return visible(without_tokens(line[: 2 * _LONGEST_LINE].expandtabs(4)), _LONGEST_LINE)
 
 
 def shown_lines(lines: Iterable[str]) -> list[dict[str, str]]:

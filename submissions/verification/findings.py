@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from vskill.access_tokens.token_form import without_tokens
 from vskill.hidden_characters import visible
 
 MAX_EXCERPT = 240
@@ -68,8 +69,8 @@ class Finding:
     waived: str = ""
 
     def __post_init__(self) -> None:
-        """Make every text safe to show, so that no caller can forget to."""
-        object.__setattr__(self, "excerpt", visible(self.excerpt, MAX_EXCERPT))
+        """Make every text safe to show, so that no caller can forget to; an access token is never shown."""
+        object.__setattr__(self, "excerpt", visible(without_tokens(self.excerpt), MAX_EXCERPT))
         for name in ("file", "title", "why", "advice", "waived"):
             object.__setattr__(self, name, visible(getattr(self, name)))
 

@@ -12,7 +12,13 @@ from submissions.source.tree_entries import TreeEntry
 from submissions.verification.archives_inside import ArchiveLimits, OpenedArchives
 from submissions.verification.file_kinds import archive_kind, cannot_run
 from submissions.verification.findings import Finding
-from submissions.verification.structure import capabilities_of, check_archives, check_files
+from submissions.verification.structure import (
+    capabilities_of,
+    check_archives,
+    check_files,
+    check_tokens,
+    limit_per_rule,
+)
 from vskill.hidden_characters import MAX_SENTENCE, visible
 
 # How much of each file decides what it is.
@@ -57,11 +63,13 @@ def inspect_files(
     files: list[PackageFile] = []
     beginnings: dict[str, bytes] = {}
     archives = OpenedArchives()
+    tokens: list[Finding] = []
     inert: set[str] = set()
     for path in sorted(entries, key=str.encode):
         content, executable = (root / path).read_bytes(), entries[path].executable
         files.append(PackageFile(path, len(content), hashlib.sha256(content).hexdigest(), executable))
         beginnings[path] = content[:_BEGINNING_BYTES]
+        tokens += check_tokens(path, content)
         if archive_kind(path, beginnings[path]) is not None and read_pointer(content) is None:
             archives.add(path, content, limits or ArchiveLimits())
         elif cannot_run(path, beginnings[path], executable=executable):
@@ -69,13 +77,14 @@ def inspect_files(
     _write_beside(root, archives, entries)
     for path, content in archives.files.items():
         beginnings[path] = content[:_BEGINNING_BYTES]
+        tokens += check_tokens(path, content)
         if cannot_run(path, beginnings[path], executable=False):
             inert.add(path)
     # Its content is read in its place.
     inert.update(archives.opened)
     return PackageContents(
         files=tuple(files),
-        findings=(*check_files(beginnings, not_fetched), *check_archives(archives)),
+        findings=(*check_files(beginnings, not_fetched), *check_archives(archives), *limit_per_rule(tokens)),
         capabilities=capabilities_of(beginnings),
         # A longer name would be cut in a finding, and could then be that of another file.
         inert=frozenset(visible(path) for path in inert if len(visible(path)) < MAX_SENTENCE - 10),

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from submissions.source.lfs.pointers import read_pointer
 from submissions.verification.archives_inside import OpenedArchives
 from submissions.verification.file_kinds import compiled_kind, is_shell_script
-from submissions.verification.findings import Finding, Severity
+from submissions.verification.findings import Finding, FindingKind, Severity
+from vskill.access_tokens.token_form import lines_with_tokens
 
 # Part of the key of a verdict. Raise it with every change of a rule below.
-VERSION = "4"
+VERSION = "5"
 _MIB = 1024 * 1024
 # Findings reported per rule. A package may hold 10,000 links.
 _MAX_REPORTED = 20
@@ -55,6 +56,23 @@ def check_files(files: Mapping[str, bytes], not_fetched: Mapping[str, str] | Non
                 )
             )
     return limit_per_rule(found)
+
+
+def check_tokens(path: str, content: bytes) -> list[Finding]:
+    """Return a finding for each line of a file on which an access token of a registry stands; none shows the token."""
+    return [
+        Finding(
+            rule_id="structure.access-token",
+            severity=Severity.HIGH,
+            kind=FindingKind.EXPOSURE,
+            title="An access token of a skill registry",
+            file=path,
+            line=line,
+            why="Whoever reads this skill can work in the name of the token's owner.",
+            advice="Revoke the token first: it stays in the history of the repository. Then take it out.",
+        )
+        for line in lines_with_tokens(content)
+    ]
 
 
 def pointer_note(path: str, size: int, reason: str = "") -> Finding:

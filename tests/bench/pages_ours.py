@@ -62,7 +62,7 @@ _BETWEEN: Final = 6
 # Rows of a page of the admin.
 _OF_A_PAGE: Final = ReadOnlyAdmin.list_per_page
 _IN_A_COLLECTION: Final = 20
-FINE: Final = frozenset({200, 301, 404, 410})
+FINE: Final = frozenset({200, 301, 401, 404, 410})
 
 
 def prepare(skills: int) -> None:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 
+from django.contrib.auth import get_user_model
+
 from marketplace.catalog import quarantine_skill, yank_version
 from tests.clients.conftest import ClientMachine
 from tests.marketplace.factories import publish_example
+from vskill.access_tokens.scopes import Scope
+from vskill.access_tokens.tokens import make_token, revoke
 from vskill.environments import WorkerEnv
 
 
@@ -96,5 +100,19 @@ def test_it_finds_the_api_by_the_address_of_the_site(env: WorkerEnv, machine: Cl
     assert "hello-skill" in machine.shell("npx clawhub search hello", without=("CLAWHUB_REGISTRY",))
 
 
-def test_what_is_not_offered_ends_in_words(env: WorkerEnv, machine: ClientMachine) -> None:
-    assert "does not offer" in machine.shell("npx clawhub login --token nonsense --no-input", code=1)
+def test_it_logs_in_with_a_token_until_that_is_revoked(env: WorkerEnv, machine: ClientMachine) -> None:
+    publish_example(env)
+    user = get_user_model()._default_manager.create_user("ada")
+    row, token = make_token(env, user, name="laptop", scopes=[Scope.READ])
+
+    assert "Logged in as @ada" in machine.shell(f"npx clawhub login --token {token} --no-input")
+    assert "ada" in machine.shell("npx clawhub whoami")
+    assert "hello-skill" in machine.shell("npx clawhub search hello")
+    machine.shell("npx clawhub install hello-skill")
+
+    revoke(row, actor="ada", reason="lost")
+    for command in ("whoami", "search hello", "install hello-skill --force"):
+        printed = machine.shell(f"npx clawhub {command}", code=1)
+        assert "This token was revoked on" in printed
+        assert token not in printed
+    assert "knows no such token" in machine.shell("npx clawhub login --token nonsense --no-input", code=1)

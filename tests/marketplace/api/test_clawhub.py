@@ -215,7 +215,6 @@ def test_install_and_verify_name_the_archive(client: Client, env: WorkerEnv) -> 
 @pytest.mark.parametrize(
     ("method", "address", "status"),
     [
-        ("get", "/api/v1/whoami", 404),
         ("post", "/api/v1/skills/-/upload-url", 404),
         ("post", "/api/v1/stars/hello-skill", 404),
         ("post", "/api/v1/skills", 405),

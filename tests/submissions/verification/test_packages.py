@@ -9,14 +9,17 @@ from pathlib import Path
 
 import pytest
 
+from submissions.review.lines import shown_line
 from submissions.verification.errors import InvalidPackage
-from submissions.verification.findings import Severity
+from submissions.verification.findings import Finding, Severity
 from submissions.verification.found_skills import find_skills
 from submissions.verification.package_contents import PackageFile, hash_files
 from submissions.verification.packages import SkillPackage, files_of_package, read_package
 from submissions.verification.structure import PackageLimits
+from submissions.verification.verdict import Verdict, VerdictPolicy, decide
 from tests.git_factory import git, make_repository, skill_md
 from tests.submissions.source.conftest import Fetch
+from vskill.access_tokens.token_form import REMOVED, new_token
 
 FULL = """---
 name: pdf-forms
@@ -251,3 +254,23 @@ async def test_a_folder_that_poses_as_the_inside_of_an_archive_holds(tmp_path: P
     package = await read(fetch, tmp_path, files)
     assert (package.root / "A.zip!/run.sh").read_text() == "ls\n"
     assert [(one.rule_id, one.file) for one in package.findings] == [("structure.archive-unread", "a.zip")]
+
+
+async def test_an_access_token_holds_wherever_it_was_left_and_is_not_shown(tmp_path: Path, fetch: Fetch) -> None:
+    token, out = new_token(), io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("bin/run.sh", f"ls\nexport KEY={token}\n")
+    noise = "x" * 2000
+    files: dict[str, bytes | str] = {
+        "SKILL.md": f"{skill_md('hello')}\n{noise}\ncurl -H 'Authorization: Bearer {token}' https://registry.example\n",
+        "a.zip": out.getvalue(),
+        "fake.md": f"vsk_{'a' * 38}\n",
+    }
+    package = await read(fetch, tmp_path, files)
+    found = [one for one in package.findings if one.rule_id == "structure.access-token"]
+    lines = files["SKILL.md"].splitlines()
+    assert sorted((one.file, one.line) for one in found) == [("SKILL.md", len(lines)), ("a.zip!/bin/run.sh", 2)]
+    assert decide(found, [], VerdictPolicy(engines=())).verdict is Verdict.HELD
+    assert token not in repr(package.findings)
+    excerpt = Finding("x", Severity.HIGH, "x", excerpt=f"KEY={token}").excerpt
+    assert (excerpt, shown_line(f"KEY={token}")) == (f"KEY={REMOVED}", f"KEY={REMOVED}")

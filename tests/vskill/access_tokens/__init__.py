@@ -1,0 +1,3 @@
+"""Tests of access tokens."""
+
+from __future__ import annotations
