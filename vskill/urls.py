@@ -5,6 +5,8 @@ from __future__ import annotations
 from django.contrib import admin
 from django.urls import include, path
 
+from vskill.token_views.device_api import device_code, device_token
+from vskill.token_views.device_page import device
 from vskill.views import bad_request, healthz, not_found, server_error
 from vskill.web.logins import login
 
@@ -16,6 +18,9 @@ urlpatterns = [
     path("healthz", healthz, name="healthz"),
     path("admin/login/", login),
     path("admin/", admin.site.urls),
+    path("device", device, name="device"),
+    path("api/cli/device/code", device_code),
+    path("api/cli/device/token", device_token),
     path("", include("submissions.urls")),
     path("", include("marketplace.urls")),
 ]

@@ -126,6 +126,7 @@ def _single(sample: Sample) -> Iterator[str]:
         "/about/api",
         f"/compare?skill={sample.slug}",
         "/submit",
+        "/device",
         "/jobs/none",
         "/api/v1/jobs/none",
     )

@@ -29,9 +29,18 @@ SAMPLE = Sample(
     deep={"newest": "a", "name": "b"},
 )
 # They change something, or answer only to it.
-WRITES = {"appeal", "scan-again", "stop", "installs", "check-updates", "external-scans/{}", "listings", "jobs"} | {
-    "git-upload-pack"
-}
+WRITES = {
+    "device/token",
+    "appeal",
+    "scan-again",
+    "stop",
+    "installs",
+    "check-updates",
+    "external-scans/{}",
+    "listings",
+    "jobs",
+    "device/code",
+} | {"git-upload-pack"}
 # The first lasts as long as a submission does, the second tells of processes, the others are what is compared with and
 # what takes submissions.
 OTHERS = {"/submissions/{}/events", "/healthz", "/favicon.ico", "/api/v1/submissions"}

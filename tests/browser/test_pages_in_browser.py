@@ -38,6 +38,7 @@ PAGES = {
     "verdicts": "/about/verification",
     "api": "/about/api",
     "submit": "/submit",
+    "device": "/device",
     "queue": "/queue",
 }
 

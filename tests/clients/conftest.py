@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
@@ -132,6 +133,24 @@ class ClientMachine:
         )
         assert done.returncode == code, f"{command}\nended with {done.returncode}:\n{done.stdout}"
         return done.stdout
+
+    @contextmanager
+    def started(self, command: str) -> Iterator[subprocess.Popen[str]]:
+        """Start a program that waits for something, and kill it at the end where it still runs."""
+        process = subprocess.Popen(
+            ["/bin/bash", "-c", f"exec {command}"],
+            cwd=self.work,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        with process:
+            try:
+                yield process
+            finally:
+                process.kill()
 
 
 @pytest.fixture

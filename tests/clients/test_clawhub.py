@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 
 from django.contrib.auth import get_user_model
+from django.utils import timezone
 
 from marketplace.catalog import quarantine_skill, yank_version
-from tests.clients.conftest import ClientMachine
+from tests.clients.conftest import CLIENT_SECONDS, ClientMachine
 from tests.marketplace.factories import publish_example
+from vskill.access_tokens.device_logins import decide
+from vskill.access_tokens.models import AccessToken, DeviceLogin
 from vskill.access_tokens.scopes import Scope
 from vskill.access_tokens.tokens import make_token, revoke
 from vskill.environments import WorkerEnv
@@ -116,3 +119,22 @@ def test_it_logs_in_with_a_token_until_that_is_revoked(env: WorkerEnv, machine: 
         assert "This token was revoked on" in printed
         assert token not in printed
     assert "knows no such token" in machine.shell("npx clawhub login --token nonsense --no-input", code=1)
+
+
+def test_it_logs_in_as_a_device_that_a_person_lets_in(env: WorkerEnv, machine: ClientMachine) -> None:
+    user = get_user_model()._default_manager.create_user("ada")
+    with machine.started("npx clawhub login --device --label laptop") as program:
+        assert program.stdout is not None
+        code = next(line.rpartition(":")[2] for line in program.stdout if "enter code:" in line)
+        assert decide(env, code, user, approve=True)
+        assert "Logged in as @ada" in program.stdout.read()
+        assert program.wait(CLIENT_SECONDS) == 0
+    assert "ada" in machine.shell("npx clawhub whoami")
+    assert AccessToken.objects.get().name == "laptop"
+
+    with machine.started("npx clawhub login --device") as program:
+        assert program.stdout is not None
+        assert any("enter code:" in line for line in program.stdout)
+        DeviceLogin.objects.update(expires_at=timezone.now())
+        assert "Device code expired. Please try again." in program.stdout.read()
+        assert program.wait(CLIENT_SECONDS) == 1

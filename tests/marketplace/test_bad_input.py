@@ -19,6 +19,7 @@ from vskill.environments import WorkerEnv
 from vskill.kv.cursors import encode_cursor
 from vskill.rate_limits.kinds import Form
 from vskill.web.query_strings import LONGEST_VALUE, bad_query
+from vskill.web.request_limits import JSON_API
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -43,7 +44,7 @@ def refused(client: Client, address: str) -> str:
     """Return what is said of an address, which is refused in the form of its clients."""
     answer = client.get(address)
     assert answer.status_code == 400, (address, answer.status_code, answer.content[:300])
-    json_api = address.startswith(("/api/v1/submissions", "/api/v1/listings", "/api/v1/jobs", "/api/v1/external-scans"))
+    json_api = address.startswith(JSON_API)
     form = Form.PAGE
     if address.startswith("/api/") or any(part in address for part in OF_PROGRAMS):
         form = Form.JSON if json_api or "/scan-again" in address else Form.TEXT

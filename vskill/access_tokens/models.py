@@ -67,3 +67,29 @@ class AccessToken(models.Model):
                 )
             },
         }
+
+
+class DeviceLogin(models.Model):
+    """A program that waits for a person to let it in (RFC 8628), until it has its token or its time is over.
+
+    ``digest`` is the SHA-256 of the code that only the program knows, ``user_code`` what the person types. ``user`` is
+    who approved it.
+    """
+
+    namespace = models.CharField("environment", max_length=64)
+    digest = models.CharField(max_length=64, unique=True)
+    user_code = models.CharField(max_length=8)
+    label = models.CharField(max_length=100)
+    scopes = models.CharField(max_length=100)
+    expires_at = models.DateTimeField(db_index=True)
+    polled_at = models.DateTimeField(null=True)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, null=True, related_name="+")
+    denied = models.BooleanField(default=False)
+
+    class Meta:
+        verbose_name = "device login"
+        verbose_name_plural = "device logins"
+        constraints = [models.UniqueConstraint(fields=["namespace", "user_code"], name="one_login_for_a_code")]
+
+    def __str__(self) -> str:
+        return self.label

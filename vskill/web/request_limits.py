@@ -18,7 +18,13 @@ MAX_BODY_BYTES: Final = 1024 * 1024
 # Without this limit, a slow client could hold a connection and a file open for any time.
 MAX_BODY_SECONDS: Final = 60.0
 # Clients of these addresses read JSON; those of the other dialects print plain text.
-JSON_API: Final = ("/api/v1/submissions", "/api/v1/listings", "/api/v1/jobs", "/api/v1/external-scans")
+JSON_API: Final = (
+    "/api/v1/submissions",
+    "/api/v1/listings",
+    "/api/v1/jobs",
+    "/api/v1/external-scans",
+    "/api/cli/device",
+)
 _CODES: Final = {413: "too_large", 408: "timeout"}
 _ANSWERS: Final = {
     413: b"The body of this request is too large. Nothing was read or changed.\n",

@@ -1,0 +1,3 @@
+"""Tests of how people and programs come by tokens."""
+
+from __future__ import annotations

@@ -1,0 +1,1 @@
+"""How people and programs come by tokens: the login of a device and its page."""

@@ -1,0 +1,59 @@
+"""The page on which a signed-in person lets a program in that shows a code."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import NoReverseMatch, reverse
+from django.views.decorators.http import require_http_methods
+
+from vskill.access_tokens.device_logins import decide, waiting
+from vskill.access_tokens.scopes import MEANINGS, Scope
+from vskill.access_tokens.tokens import DEFAULT_DAYS
+from vskill.accounts.visitor import visitor_of
+from vskill.rate_limits.kinds import Kind, rated
+from vskill.web.bearer_tokens import token_of
+from vskill.worker_context import require_worker_env
+
+_LONGEST_CODE: Final = 40
+
+
+@rated(Kind.LOGINS)
+@require_http_methods(["GET", "HEAD", "POST"])
+def device(request: HttpRequest) -> HttpResponse:
+    """Ask for the code, show what waits under it, and let that in or refuse it."""
+    user: Any = visitor_of(request)
+    # A token must not make another one, with more rights and a later end.
+    if user is None or token_of(request) is not None:
+        return _page(request, {"sign_in": _sign_in_address()}, 200 if request.method != "POST" else 403)
+    if request.method != "POST":
+        return _page(request, {"user": user})
+    env, code = require_worker_env(), request.POST.get("code", "")[:_LONGEST_CODE]
+    found = waiting(env, code)
+    decision = request.POST.get("decision", "")
+    if found is None:
+        return _page(request, {"user": user, "unknown": True}, 400)
+    if decision not in ("approve", "refuse"):
+        scopes = [MEANINGS[Scope(one)] for one in found.scopes.split()]
+        return _page(request, {"user": user, "found": found, "scopes": scopes, "days": DEFAULT_DAYS})
+    if not decide(env, code, user, approve=decision == "approve"):
+        return _page(request, {"user": user, "unknown": True}, 400)
+    return _page(request, {"user": user, "decided": decision})
+
+
+def _page(request: HttpRequest, context: dict[str, Any], status: int = 200) -> HttpResponse:
+    response = render(request, "device.html", context, status=status)
+    response["Cache-Control"] = "no-store"
+    response["X-Robots-Tag"] = "noindex"
+    return response
+
+
+def _sign_in_address() -> str:
+    back = f"?next={reverse('device')}"
+    try:
+        return reverse("sign-in") + back
+    except NoReverseMatch:
+        # Without pages of its own to sign in, a registry has those of the admin.
+        return reverse("admin:login") + back
