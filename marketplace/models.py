@@ -13,6 +13,7 @@ from marketplace.collection_models import Collection, CollectionSkill
 from marketplace.derived_models import DownloadDay, SearchDocument, SearchToken, SkillFacet
 from marketplace.fields import JSONTextField, indexes_by_time
 from marketplace.flag_models import LaterScan, PastScan, SkillFlag
+from marketplace.following_models import FollowedEntry
 from marketplace.history_models import HistoryEvent
 from marketplace.known_bad_models import KnownBad, KnownBadShingle, VersionShingle
 from marketplace.provenance_models import (
@@ -40,6 +41,7 @@ __all__ = [
     "Collection",
     "CollectionSkill",
     "DownloadDay",
+    "FollowedEntry",
     "HistoryEvent",
     "KnownBad",
     "KnownBadShingle",

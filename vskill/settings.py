@@ -231,6 +231,8 @@ VSKILL_SCHEDULE = {
     "external_scans": 60.0,
     "rescan": 60.0,
     "sign_published": 60.0,
+    # Its pace is its own; so often that what a webhook names does not wait.
+    "poll_followed": 15.0,
     "check_repositories": 300.0,
     # Often and little at a time, because the commands run one after the other.
     "watch_references": 600.0,
@@ -248,6 +250,7 @@ SEMGREP: str = _value["VSKILL_SEMGREP"] or str(BASE_DIR / ".engines" / "semgrep"
 FETCH_SECONDS: float = _value["VSKILL_FETCH_SECONDS"]
 FETCH_PROCESSES: int = _value["VSKILL_FETCH_PROCESSES"]
 SCAN_PROCESSES: int = _value["VSKILL_SCAN_PROCESSES"]
+FOLLOW_INTERVAL: float = _value["VSKILL_FOLLOW_INTERVAL"]
 WATCH_INTERVAL: float = _value["VSKILL_WATCH_INTERVAL"]
 WATCH_PAUSE: float = _value["VSKILL_WATCH_PAUSE"]
 WATCH_LIMIT: int = _value["VSKILL_WATCH_LIMIT"]

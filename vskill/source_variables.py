@@ -50,6 +50,12 @@ SOURCE_VARIABLES: Final[list[Variable]] = grouped(
         6,
         "fetches of a process that run at once, from one host at most half of them; the others wait",
     ),
+    Variable(
+        "VSKILL_FOLLOW_INTERVAL",
+        duration(above=0),
+        600.0,
+        "time between two looks at a [followed repository](following.md); longer where more than 200 are followed",
+    ),
 )
 
 

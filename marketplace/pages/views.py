@@ -28,6 +28,7 @@ from marketplace.pages.list_checks import OF_A_PUBLISHER, check_query
 from marketplace.pages.list_query import ListQuery
 from marketplace.pages.lists import home_context, list_context, publisher_context
 from marketplace.pages.scan_times import scan_times
+from marketplace.pages.source_following import following
 from marketplace.pages.source_health import repo_health
 from marketplace.pages.tree import tree
 from marketplace.pages.wording import CAPABILITIES, DEEDS, VERDICTS
@@ -97,6 +98,7 @@ async def skill(request: HttpRequest, slug: str) -> HttpResponse:
             "versions": skill_page.versions(env, found),
             "install": skill_page.install_lines(found, base),
             "repo_health": repo_health(env, found),
+            "following": following(env, found),
             "external": external_opinions(env, found),
             "deciding": deciding(env, found),
             "collections": links_of(env, found),

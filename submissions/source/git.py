@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from urllib.parse import quote, unquote, urlsplit
 
 from submissions.source.cat_file import cat_file
+from submissions.source.contact import contacts, nothing_there
 from submissions.source.errors import (
     CommitNotAvailable,
-    HostNotAllowed,
     RepositoryEmpty,
     RepositoryMoved,
     RepositoryNotFound,
@@ -20,16 +19,13 @@ from submissions.source.errors import (
     SourceError,
 )
 from submissions.source.git_errors import fetch_error, fetch_timed_out
-from submissions.source.git_process import FetchLimits, GitSandbox, fetch_configuration, open_sandbox
-from submissions.source.local import own_git_directory
+from submissions.source.git_process import FetchLimits, GitSandbox
 from submissions.source.origin import Origin
-from submissions.source.pinning import pin
 from submissions.source.places import Place
 from submissions.source.reachable import ref_of
 from submissions.source.refs import choose_place
-from submissions.source.ssh import SSH, key_for
 from submissions.source.tree_entries import TreeEntry
-from submissions.source.urls import RepositoryURL, SourcePolicy, resolve_below
+from submissions.source.urls import RepositoryURL, SourcePolicy
 from submissions.source.wanted import (
     NARROW,
     NarrowFetchRefused,
@@ -164,11 +160,7 @@ async def _fetch(
 ) -> tuple[GitSandbox, Origin, Place]:
     """Fetch the commit, with all its files or with ``narrow`` the trees alone, and return where it came from."""
     failure: SourceError | None = None
-    # In a thread, because this walks the folder of a local repository.
-    for url in await asyncio.to_thread(lambda: list(_addresses_to_try(repository, policy))):
-        configuration = await _configuration(url, policy, limits)
-        sandbox = await open_sandbox(directory, configuration=configuration)
-        origin = Origin.under(policy, url, configuration, repository.host)
+    async for sandbox, origin in contacts(repository, directory, policy, limits):
         try:
             place = (
                 Place() if commit_sha is not None else await choose_place(sandbox, origin, repository.places, limits)
@@ -182,10 +174,7 @@ async def _fetch(
             failure = error if failure is None or isinstance(error, RepositoryRefused) else failure
         else:
             return sandbox, origin, place
-    raise failure or RepositoryNotFound(
-        "There is no such folder, or it holds no git repository of its own: one with links, alternates or a pointer to "
-        "another folder is not fetched."
-    )
+    raise failure or nothing_there()
 
 
 async def _fetch_commit(
@@ -215,52 +204,6 @@ async def _fetch_commit(
     if (fault := fault_of_child(result.stderr)) is not None:
         raise MachineFault(f"git could not work on this server: {visible(fault, 200)}")
     raise fetch_error(result, origin, limits, pinned=pinned)
-
-
-def _addresses_to_try(repository: RepositoryURL, policy: SourcePolicy) -> Iterator[str]:
-    url = repository.url
-    for prefix, replacement in policy.rewrites:
-        if url.startswith(prefix):
-            url = replacement + url[len(prefix) :]
-            break
-    if (key := key_for(policy.ssh_keys, url)) is not None:
-        url = key.address(url)
-    candidates = [url, f"{url}.git"]
-    if "gitlab" in (urlsplit(url).hostname or ""):
-        # GitLab redirects the spelling without `.git`, so this order saves a request.
-        candidates.reverse()
-    if not url.startswith("file://"):
-        yield from candidates
-        return
-    mirrors = [
-        Path(unquote(urlsplit(target).path)).resolve() for _, target in policy.rewrites if target.startswith("file://")
-    ]
-    for candidate in candidates:
-        # Resolved again, because a link may have been created since the address was accepted.
-        path = Path(unquote(urlsplit(candidate).path)).resolve()
-        allowed = path in mirrors or resolve_below(str(path), (*policy.file_roots, *mirrors))
-        git_dir = own_git_directory(path) if allowed and path.is_dir() else None
-        if git_dir is not None:
-            yield f"file://{quote(str(git_dir))}"
-
-
-async def _configuration(url: str, policy: SourcePolicy, limits: FetchLimits) -> list[tuple[str, str]]:
-    parts = urlsplit(url)
-    if parts.scheme == "file":
-        return fetch_configuration(safe_directory=unquote(parts.path))
-    # Pinned, so that git connects to a checked address even if the name resolves differently a moment later.
-    pinned = await pin(url, policy, seconds=limits.seconds, scheme=parts.scheme)
-    if parts.scheme == SSH:
-        key = key_for(policy.ssh_keys, url)
-        if key is None or not pinned.addresses:
-            raise HostNotAllowed(
-                f"Repositories of {pinned.host} are read over ssh, which does not go through the proxy of this "
-                "registry. Tell an operator."
-            )
-        return fetch_configuration(ssh_command=key.command(pinned.host, pinned.addresses[0]))
-    addresses = ",".join(f"[{address}]" if ":" in address else address for address in pinned.addresses)
-    resolve = f"{pinned.host}:{pinned.port}:{addresses}" if addresses and ":" not in pinned.host else ""
-    return fetch_configuration(resolve=resolve, ca_file=policy.ca_file)
 
 
 async def _resolve_commit(sandbox: GitSandbox, limits: FetchLimits, commit_sha: str | None) -> str:

@@ -37,9 +37,9 @@ async def ref_of(sandbox: GitSandbox, origin: Origin, sha: str, limits: FetchLim
     if found:
         # The newest commit of the default branch is what is fetched without a ref.
         return "HEAD" if default in found else min(found)
-    if default in tips and await _on(sandbox, origin, sha, [default], limits, "default"):
+    if default in tips and await on_refs(sandbox, origin, sha, [default], limits, "default"):
         return default
-    name = await _on(sandbox, origin, sha, ["refs/heads/*", "refs/tags/*"], limits, "all")
+    name = await on_refs(sandbox, origin, sha, ["refs/heads/*", "refs/tags/*"], limits, "all")
     if not name:
         raise CommitNotOnBranch(
             f"The commit {sha[:12]} is on no branch or tag of this repository, as far as {DEPTH:,} commits behind "
@@ -80,12 +80,16 @@ async def _tips(sandbox: GitSandbox, origin: Origin, limits: FetchLimits) -> tup
     return tips, default
 
 
-async def _on(
+async def on_refs(
     sandbox: GitSandbox, origin: Origin, sha: str, refs: Sequence[str], limits: FetchLimits, folder: str
 ) -> str:
-    """Fetch the history of ``refs``, and return one that ``sha`` is on, '' for none."""
+    """Fetch the history of ``refs`` from ``origin``, and return one of them that ``sha`` is on, '' for none.
+
+    ``sandbox``, ``limits`` and what is fetched are those of ``ref_of``; ``folder`` is a name of its own for it. Raises
+    CommitNotOnBranch where the history is too large to be told, and what a failed fetch raises.
+    """
     directory = sandbox.directory / f"history-{folder}"
-    directory.mkdir()
+    directory.mkdir(exist_ok=True)
     history = await open_sandbox(directory, configuration=origin.configuration)
     result = await history.run(
         "fetch",

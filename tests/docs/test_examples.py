@@ -99,6 +99,7 @@ def test_cron_lines_are_such_and_their_commands_work() -> None:
         "rescan",
         "sign_published",
         "check_repositories",
+        "poll_followed",
         "purge_expired",
         "clean_scratch",
         "recount_downloads",

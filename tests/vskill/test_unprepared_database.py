@@ -20,6 +20,9 @@ pytestmark = pytest.mark.database
 ARGUMENTS = {
     "block": ["list"],
     "check_repositories": [],
+    "follow": ["--list"],
+    "unfollow": ["https://github.com/acme/skills"],
+    "poll_followed": [],
     "consume": ["--once"],
     "job": ["job_0"],
     "known_bad": ["list"],
