@@ -13,7 +13,7 @@ from submissions.states import State
 from vskill.environments import WorkerEnv
 from vskill.kv.statements import statements
 
-MOST_COUNTED: Final = 5_000
+MOST_COUNTED: Final = 1_000
 
 
 def count_states(env: WorkerEnv) -> dict[State, HowMany]:
