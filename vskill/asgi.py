@@ -6,6 +6,7 @@ import os
 
 from django.conf import settings
 from django.core.asgi import get_asgi_application
+from django.urls import reverse
 
 from vskill.unprepared_database import exit_unprepared
 from vskill.web.request_limits import LimitBodies
@@ -18,3 +19,6 @@ application = TrustProxies(
 )
 
 exit_unprepared()
+
+# The first to ask for an address would wait, and all others with it, until the patterns of all are read.
+reverse("admin:index")
