@@ -15,7 +15,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint format hooks engines bench mutants screenshots clean venv venv-dev clients tools-seen
+.PHONY: help run test lint format hooks engines bench mutants screenshots clean venv venv-dev clients claude-code tools-seen
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
@@ -94,16 +94,23 @@ venv:
 venv-dev:
 	@$(call install,installed-dev,requirements-dev.txt,requirements.txt requirements-dev.txt)
 
-# The public clients that tests run against the server, and a package of real skills. No script of theirs runs here.
-clients:
-	@if ! command -v npm >/dev/null; then exit 0; fi; \
-	want="$$(cat $(CLIENTS)/package-lock.json | cksum)"; \
-	if [ "$$(cat $(CLIENTS)/node_modules/.installed 2>/dev/null)" = "$$want" ]; then exit 0; fi; \
-	echo "Installing the clients that tests run into $(CLIENTS)/node_modules ..."; \
-	if (cd $(CLIENTS) && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error); then \
-	  echo "$$want" > $(CLIENTS)/node_modules/.installed; \
+define npm_install
+if ! command -v npm >/dev/null; then exit 0; fi; \
+	want="$$(cat $(1)/package-lock.json | cksum)"; \
+	if [ "$$(cat $(1)/node_modules/.installed 2>/dev/null)" = "$$want" ]; then exit 0; fi; \
+	echo "Installing the clients that tests run into $(1)/node_modules ..."; \
+	if (cd $(1) && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error); then \
+	  echo "$$want" > $(1)/node_modules/.installed; \
 	elif [ "$${CI:-}" = true ]; then exit 1; \
 	else echo "They could not be installed; the tests that need them will be skipped." >&2; fi
+endef
+
+# The public clients that tests run against the server, and a package of real skills. No script of theirs runs here.
+clients:
+	@$(call npm_install,$(CLIENTS))
+
+claude-code: ## install Claude Code for the tests that run it: 235 MB, so `make test` does not
+	@$(call npm_install,$(CLIENTS)/claude_code)
 
 tools-seen:
 	@command -v node >/dev/null && command -v npm >/dev/null || \

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import Final
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from django.http import HttpRequest, HttpResponsePermanentRedirect
 from django.urls import get_script_prefix, reverse
@@ -49,6 +50,19 @@ def publisher_href(handle: str) -> str:
 def collection_href(slug: str) -> str:
     """Return the path of a collection's page."""
     return page_address("marketplace:collection", slug)
+
+
+def repository_url(base: str, handle: str, slug: str) -> str:
+    """Return the address of the git repository of a skill in the registry at ``base``."""
+    return f"{base}/git/{quote(handle, safe=_SAFE)}/{slug}.git"
+
+
+def plugin_list_name(base: str, part: str) -> str:
+    """Return what Claude Code calls the list of plugins of a ``part`` of the registry at ``base``; '' is the whole.
+
+    A client knows one list by one name, so those of two registries are called differently.
+    """
+    return re.sub(r"[^a-z0-9]+", "-", f"{part}-{urlsplit(base).netloc}".lower()).strip("-")
 
 
 def page_address(page: str, name: str) -> str:

@@ -221,8 +221,10 @@ def test_the_product_imports_only_what_requirements_install() -> None:
 
 def dependencies() -> set[str]:
     """Return what pip and npm install, whatever it is for."""
-    npm = json.loads((ROOT / "tests" / "clients" / "package.json").read_text())["dependencies"]
-    return set(npm).union(*map(requirements, REQUIREMENTS))
+    clients = ROOT / "tests" / "clients"
+    files = (clients / "package.json", clients / "claude_code" / "package.json")
+    npm = (json.loads(file.read_text())["dependencies"] for file in files)
+    return set().union(*npm, *map(requirements, REQUIREMENTS))
 
 
 def test_every_dependency_says_why_it_is_there() -> None:

@@ -9,6 +9,7 @@ from threading import Lock
 from typing import Final
 
 from marketplace.artifacts.archives import packed_members
+from marketplace.artifacts.git_names import is_meant_for_git
 from marketplace.errors import MarketplaceError
 from marketplace.git.objects import BLOB, Folder, Object, object_id
 from marketplace.models import ArchiveBlob
@@ -16,8 +17,6 @@ from vskill.environments import WorkerEnv
 
 # Ids of trees that a process remembers: some five megabytes.
 _REMEMBERED: Final = 20_000
-# Git refuses these names, or takes their content for orders to change the files beside them as it writes them.
-_MEANT_FOR_GIT: Final = frozenset({".git", "git~1", ".gitattributes", ".gitmodules"})
 
 _known: Final[OrderedDict[str, bytes]] = OrderedDict()
 _known_lock: Final = Lock()
@@ -88,10 +87,8 @@ def _remember(sha256: str, tree: bytes) -> None:
 
 
 def _check(path: str) -> None:
-    for part in path.split("/"):
-        # As file systems read it that ignore case, what follows a colon, and dots and spaces at the end.
-        if part.lower().partition(":")[0].rstrip(". ") in _MEANT_FOR_GIT:
-            raise UnfitForGit(
-                f"It has a file {path!r}, by which git would refuse or change its files. "
-                "It is not offered through git; its archives are on its page."
-            )
+    if is_meant_for_git(path):
+        raise UnfitForGit(
+            f"It has a file {path!r}, by which git would refuse or change its files. "
+            "It is not offered through git; its archives are on its page."
+        )

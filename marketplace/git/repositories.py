@@ -32,10 +32,14 @@ _ATTRIBUTES: Final = b"* -text\n"
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """A skill as it is offered: the ``slug`` that it is named by, and a version of it."""
+    """A skill as it is offered: the ``slug`` that it is named by, a version of it, and the ``handle`` of its publisher.
+
+    No commit depends on the handle.
+    """
 
     slug: str
     version: SkillVersion
+    handle: str = ""
 
 
 @dataclass(frozen=True)

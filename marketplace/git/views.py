@@ -12,31 +12,26 @@ from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
 
 from marketplace.api.files import count_download
 from marketplace.api.http import SAFE, ApiCall, ApiError, api_view
-from marketplace.api.lookup import exact_version, named_collection, no_publisher, visible_skill, with_latest_versions
-from marketplace.api.trust import said_of
-from marketplace.catalog import SkillFilters, list_skills
+from marketplace.api.lookup import exact_version, visible_skill
 from marketplace.git.archive_trees import UnfitForGit
+from marketplace.git.offers import NOTHING_OFFERED, collection_plugins, publisher_plugins
 from marketplace.git.packets import MalformedRequest
 from marketplace.git.packs import pack
 from marketplace.git.protocol import SERVICE, Fetch, ListRefs, advertisement, asked_version, read_request, refusal
 from marketplace.git.repositories import (
-    MOST_SKILLS,
     Commit,
-    Plugin,
     Repository,
     plan,
     shared_repository,
     skill_repository,
 )
 from marketplace.skill_sets.install import NOTHING_INSTALLED
-from marketplace.skill_sets.reading import read_set
 from vskill.environments import WorkerEnv
 from vskill.rate_limits.kinds import Kind
 from vskill.visitors.reads import list_reads, part_reads
 
 # Of a request, unpacked: a client with a long history of another repository names commits of it.
 _MOST_OF_A_REQUEST: Final = 256 * 1024
-_NOTHING_OFFERED: Final = "Nothing of this publisher is offered through git at the moment."
 
 
 @api_view(*SAFE, kind=Kind.DOWNLOADS, reads=list_reads)
@@ -91,23 +86,15 @@ def _of_skill(env: WorkerEnv, names: Mapping[str, str]) -> Repository:
 
 def _of_publisher(env: WorkerEnv, owner: str) -> Repository:
     handle = owner.removeprefix("@").lower()
-    page = list_skills(env, SkillFilters(publisher=handle), sort="newest", limit=MOST_SKILLS)
-    if not page.skills:
-        raise no_publisher(env, handle)
-    offered = [
-        Plugin(one.skill.slug, one.latest)
-        for one in with_latest_versions(env, page.skills)
-        if one.latest is not None and not said_of(one.latest).suspicious
-    ]
+    offered = publisher_plugins(env, handle)
     found = shared_repository(env, f"vskill-{handle}", f"Skills of {handle}", offered)
     if found is None:
-        raise ApiError(410, _NOTHING_OFFERED)
+        raise ApiError(410, NOTHING_OFFERED)
     return found
 
 
 def _of_collection(call: ApiCall) -> Repository:
-    collection = named_collection(call)
-    offered = [Plugin(one.skill.slug, one.version) for one in read_set(call.env, collection).installed]
+    collection, offered = collection_plugins(call)
     name = f"vskill-{collection.slug}"
     found = shared_repository(call.env, name, f"The collection {collection.slug}", offered)
     if found is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
@@ -206,35 +205,6 @@ def versions(env: WorkerEnv, found: Found) -> list[dict[str, Any]]:
             }
         )
     return shown
-
-
-def install_lines(found: Found, base: str) -> list[dict[str, str]]:
-    """Return the command with which each client installs this version from the registry with the base URL ``base``."""
-    slug, version = found.skill.slug, found.version
-    url = f"{base}{download_path(found, 'zip')}"
-    archive = f"{slug}.zip"
-    latest = "" if found.exact else " Today that is this version."
-    return [
-        {
-            "key": "clawhub",
-            "label": "ClawHub",
-            "command": f"CLAWHUB_REGISTRY={shlex.quote(base)} npx clawhub install {slug} --version {version.version}",
-            "note": "Installs exactly this version.",
-        },
-        {
-            "key": "skills",
-            "label": "skills",
-            "command": f"npx skills add {shlex.quote(base + skill_href(slug))}",
-            "note": f"Installs the latest version and compares its digest.{latest}",
-        },
-        {
-            "key": "curl",
-            "label": "curl",
-            "command": f"curl -fsSLo {archive} {shlex.quote(url)}\n"
-            f"echo '{version.zip_sha256}  {archive}' | sha256sum -c",
-            "note": "Says OK only for the archive that was checked.",
-        },
-    ]
 
 
 def download_path(found: Found, kind: str) -> str:

@@ -24,6 +24,7 @@ from marketplace.pages.decide import deciding
 from marketplace.pages.external import external_opinions
 from marketplace.pages.file import file_context
 from marketplace.pages.images import image_response
+from marketplace.pages.install import install_lines
 from marketplace.pages.list_checks import OF_A_PUBLISHER, check_query
 from marketplace.pages.list_query import ListQuery
 from marketplace.pages.lists import home_context, list_context, publisher_context
@@ -96,7 +97,7 @@ async def skill(request: HttpRequest, slug: str) -> HttpResponse:
             "readme": skill_page.readme(found),
             "files": scan_report.files(found),
             "versions": skill_page.versions(env, found),
-            "install": skill_page.install_lines(found, base),
+            "install": install_lines(found, base),
             "repo_health": repo_health(env, found),
             "following": following(env, found),
             "external": external_opinions(env, found),

@@ -94,7 +94,7 @@ def read_set(env: WorkerEnv, collection: Collection) -> SkillSet:
     shown = [row for row in rows if row.skill_id in skills]
     wanted = {(row.skill_id, row.version or skills[row.skill_id].latest_version): row for row in shown}
     # Not the contract, which says what a version can touch.
-    found = offered_versions(env, wanted.keys()).defer("skill_md", "findings", "manifest")
+    found = offered_versions(env, wanted.keys()).defer("skill_md", "findings")
     versions = {(one.skill_id, one.version): one for one in found}
     members = tuple(
         Member(skills[row.skill_id], versions[key], bool(row.version), row.note)

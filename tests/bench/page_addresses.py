@@ -70,6 +70,9 @@ def public_addresses(sample: Sample) -> Iterator[Address]:
     for below in ("", f"/{sample.collection}"):
         yield from (Address(LIST, f"/collections{below}"), Address(LIST, f"/api/v1/collections{below}"))
     yield Address(LIST, f"/collections/{sample.collection}/.well-known/agent-skills/index.json")
+    yield from (Address(LIST, f"{place}/marketplace.json") for place in ("", "/.claude-plugin"))
+    yield from (Address(LIST, f"/publishers/{one}/marketplace.json") for one in (sample.small, sample.large))
+    yield Address(LIST, f"/collections/{sample.collection}/marketplace.json")
     for repository in (sample.small, sample.large, f"-/{sample.collection}"):
         for end in ("", ".git"):
             yield Address(LIST, f"/git/{repository}{end}/info/refs?service=git-upload-pack")
@@ -108,6 +111,7 @@ def _single(sample: Sample) -> Iterator[str]:
     index = ".well-known/agent-skills/index.json"
     yield from (f"{skill}/{index}", f"/{sample.small}@{sample.slug}/{index}", f"/{sample.small}/{sample.slug}/{index}")
     yield from (f"/{index}", "/.well-known/clawhub.json", "/.well-known/clawdhub.json")
+    yield f"{skill}/marketplace.json"
     git = f"/git/{sample.small}/{sample.slug}"
     yield from (f"{git}/info/refs?service=git-upload-pack", f"{git}.git/info/refs?service=git-upload-pack")
     yield from (

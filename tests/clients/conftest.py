@@ -19,6 +19,8 @@ from django.db import connection
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 BINARIES = HERE / "node_modules" / ".bin"
+# Of a package of its own, because it is some 250 MB.
+CLAUDE = HERE / "claude_code/node_modules/@anthropic-ai/claude-code-linux-x64/claude"
 CLIENT_SECONDS = 90
 
 
@@ -103,6 +105,8 @@ class ClientMachine:
         shim = tools / "npx"
         shim.write_text(f'#!/bin/sh\nname="$1"; shift; exec "{BINARIES}/$name" "$@"\n')
         shim.chmod(0o755)
+        if CLAUDE.exists():
+            (tools / "claude").symlink_to(CLAUDE)
         self.environment = {
             "PATH": f"{tools}:{os.environ['PATH']}",
             "HOME": str(home),
@@ -114,6 +118,10 @@ class ClientMachine:
             "SKILLS_API_URL": registry,
             # A client that ignores the address it was given ends at a port where nobody listens.
             "HTTPS_PROXY": "http://127.0.0.1:9",
+            # Claude Code sends plain HTTP through that as well.
+            "NO_PROXY": "127.0.0.1",
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+            "DISABLE_AUTOUPDATER": "1",
             "NO_COLOR": "1",
         }
 

@@ -9,7 +9,7 @@ import pytest
 
 from marketplace.catalog import quarantine_skill, yank_version
 from marketplace.skill_sets.editing import Choice, Told, create_collection
-from tests.clients.conftest import ClientMachine, LiveServer
+from tests.clients.conftest import CLAUDE, ClientMachine, LiveServer
 from tests.marketplace.factories import publish_example
 from tests.page_text import without_inline_tags
 from vskill.environments import WorkerEnv
@@ -72,3 +72,20 @@ def test_clawhub_installs_the_set_skill_by_skill(env: WorkerEnv, lines: dict[str
 
 def test_curl_fetches_the_archives_of_the_set_and_checks_them(lines: dict[str, str], machine: ClientMachine) -> None:
     assert machine.shell(lines["curl"]).splitlines() == ["pdf-tools.zip: OK", "hello-skill.zip: OK"]
+
+
+def test_git_clones_the_set_as_one_repository(lines: dict[str, str], machine: ClientMachine) -> None:
+    machine.shell(lines["git"])
+    plugins = machine.work / "our-team/plugins"
+    assert sorted(one.name for one in plugins.iterdir()) == ["hello-skill", "pdf-tools"]
+    assert "First." in (plugins / "pdf-tools/skills/pdf-tools/SKILL.md").read_text()
+
+
+@pytest.mark.skipif(not CLAUDE.exists(), reason=f"not installed: {CLAUDE} (make claude-code)")
+def test_claude_code_installs_the_set_plugin_by_plugin(lines: dict[str, str], machine: ClientMachine) -> None:
+    machine.shell(f"set -e\n{lines['claude']}".replace("\n", "; "))
+    cache = machine.home / ".claude/plugins/cache"
+    assert {one.parent.name: "First." in one.read_text() for one in cache.rglob("SKILL.md")} == {
+        "pdf-tools": True,
+        "hello-skill": False,
+    }

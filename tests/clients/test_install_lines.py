@@ -7,8 +7,8 @@ import urllib.request
 
 import pytest
 
-from tests.clients.conftest import ClientMachine, LiveServer
-from tests.marketplace.factories import publish_example
+from tests.clients.conftest import CLAUDE, ClientMachine, LiveServer
+from tests.marketplace.factories import publish_example, skill_md
 from tests.page_text import without_inline_tags
 from vskill.environments import WorkerEnv
 
@@ -50,3 +50,24 @@ def test_the_lines_for_curl(lines: list[str], machine: ClientMachine) -> None:
     assert "OK" in machine.shell(f"{download}\n{check}")
     machine.shell("echo more >> hello-skill.zip")
     machine.shell(check, code=1)
+
+
+def test_the_line_for_git(lines: list[str], machine: ClientMachine) -> None:
+    machine.shell(line_that_starts(lines, "git clone"))
+    assert "Second." in (machine.work / "hello-skill/plugins/hello-skill/skills/hello-skill/SKILL.md").read_text()
+
+
+@pytest.mark.skipif(not CLAUDE.exists(), reason=f"not installed: {CLAUDE} (make claude-code)")
+def test_the_lines_for_claude_code(lines: list[str], machine: ClientMachine) -> None:
+    for start in ("claude plugin marketplace add", "claude plugin install"):
+        machine.shell(line_that_starts(lines, start))
+    cache = machine.home / ".claude/plugins/cache"
+    assert ["Second." in one.read_text() for one in cache.rglob("SKILL.md")] == [True]
+
+
+def test_a_skill_that_git_would_change_has_no_line_for_it(env: WorkerEnv, server: LiveServer) -> None:
+    publish_example(env, files={"SKILL.md": skill_md("hello-skill", "Hello."), "a/.gitattributes": "* eol=crlf"})
+    lines = lines_of_page(f"{server.url}/skills/hello-skill")
+    assert [line for line in lines if line.startswith(("git ", "claude ", "npx skills"))] == [
+        f"npx skills add {server.url}/skills/hello-skill"
+    ]

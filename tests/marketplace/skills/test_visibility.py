@@ -57,6 +57,7 @@ LATEST = (
     f"/acme/{SLUG}/.well-known/agent-skills/index.json",
     f"/acme@{SLUG}/.well-known/agent-skills/index.json",
     f"/skills/{SLUG}/card",
+    f"/skills/{SLUG}/marketplace.json",
     f"/git/acme/{SLUG}/info/refs?service=git-upload-pack",
 )
 # Addresses that name a version exactly.
@@ -88,6 +89,8 @@ LISTS = (
     "/publishers/acme/.well-known/agent-skills/index.json",
     "/acme/.well-known/agent-skills/index.json",
     "/.well-known/agent-skills/index.json",
+    "/marketplace.json",
+    "/publishers/acme/marketplace.json",
 )
 
 Withdraw = Callable[[WorkerEnv], object]
