@@ -19,6 +19,7 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.signals import setting_changed
 
+from vskill.access_variables import ACCESS_OPTIONS
 from vskill.errors import VskillError
 from vskill.source_credentials import SourceCredential, check_secrets, read_credentials, read_proxy
 from vskill.source_ssh_keys import SourceSshKey, read_ssh_keys
@@ -63,6 +64,8 @@ class Policy:
     ``quarantine_flags``: kinds of flags that withhold a published version from everybody (none by default).
     ``external_scanners``: pairs of the name of a scanner outside this registry and the address where it is asked.
     ``signing_key_file``: absolute path of the file with the keys that sign what is published (none by default).
+    ``access``: what strangers may: ``open`` read and submit, ``read-only`` read, ``closed`` nothing.
+    ``sign_in_role``: the role of who signed in and was granted none (none by default).
     ``tier1_engines`` and ``tier2_engines``: names of the verification engines that run in each tier.
     """
 
@@ -80,6 +83,8 @@ class Policy:
     quarantine_flags: tuple[str, ...] = ()
     external_scanners: tuple[tuple[str, str], ...] = ()
     signing_key_file: str = ""
+    access: str = "open"
+    sign_in_role: str = ""
     tier1_engines: tuple[str, ...] = ("vskill", "skilltotal")
     tier2_engines: tuple[str, ...] = ()
 
@@ -183,6 +188,9 @@ def _policy_value(name: str, option: str, value: Any) -> Any:
         return _listed(name, option, value)
     if not isinstance(value, str):
         raise ImproperlyConfigured(f"VSKILL_ENVIRONMENTS: {option!r} of {name!r} is a text; it was {value!r}.")
+    if option in ACCESS_OPTIONS and value not in ACCESS_OPTIONS[option]:
+        known = ", ".join(map(repr, ACCESS_OPTIONS[option]))
+        raise ImproperlyConfigured(f"VSKILL_ENVIRONMENTS: {option!r} of {name!r} is one of {known}; it was {value!r}.")
     return read_proxy(name, value) if option == "source_proxy" else value
 
 

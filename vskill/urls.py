@@ -1,10 +1,11 @@
-"""The URLs: health check, admin, submissions, and the marketplace at the root."""
+"""The URLs: health check, sign-in, admin, submissions, and the marketplace at the root."""
 
 from __future__ import annotations
 
 from django.contrib import admin
 from django.urls import include, path
 
+from vskill.sign_in.views import account, sign_in, sign_out
 from vskill.token_views.device_api import device_code, device_token
 from vskill.token_views.device_page import device
 from vskill.views import bad_request, healthz, not_found, server_error
@@ -16,6 +17,9 @@ admin.site.index_title = "Operations"
 
 urlpatterns = [
     path("healthz", healthz, name="healthz"),
+    path("sign-in", sign_in, name="sign-in"),
+    path("sign-out", sign_out, name="sign-out"),
+    path("account", account, name="account"),
     path("admin/login/", login),
     path("admin/", admin.site.urls),
     path("device", device, name="device"),

@@ -11,6 +11,7 @@ from django.shortcuts import render
 from django.views import defaults
 from django.views.decorators.http import require_safe
 
+from vskill.accounts.access import asks_for
 from vskill.processes.heartbeat import health, health_reads
 from vskill.processes.last_runs import last_runs
 from vskill.rate_limits.kinds import rated
@@ -26,6 +27,7 @@ RUNS = ("watch_references",)
 
 
 @rated(None)
+@asks_for(None)
 @require_safe
 async def healthz(request: HttpRequest) -> JsonResponse:
     """Answer 200 while web, database, consumer and scheduler are alive, else 503 with the names of the dead ones.

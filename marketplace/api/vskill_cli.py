@@ -30,6 +30,8 @@ from marketplace.skills.answers import search_answer
 from marketplace.skills.blocklist import Block, BlockKind, InvalidBlock, is_blocked, list_blocks
 from marketplace.skills.versions import parse_version
 from marketplace.skills.withdrawal import why_withdrawn
+from vskill.accounts.access import asks_for
+from vskill.accounts.roles import Action
 from vskill.environments import WorkerEnv
 from vskill.visitors.reads import list_reads
 
@@ -47,6 +49,7 @@ def search(call: ApiCall) -> HttpResponse:
     return json_response({"results": results, "pagination": more, **loosened_fields(answer.loosened)})
 
 
+@asks_for(Action.READ)
 @api_view("POST")
 def check_updates(call: ApiCall) -> HttpResponse:
     """Return for each installed skill whether there is a newer version; names are returned as they were sent."""
@@ -87,6 +90,7 @@ def _told_of_flag(env: WorkerEnv, skill: SkillEntry, installed: str) -> dict[str
     return {"flagged": True, "diffSummary": reason} if reason else {}
 
 
+@asks_for(Action.READ)
 @api_view("POST")
 def installs(call: ApiCall) -> HttpResponse:
     """Accept a report of installs and ignore it: downloads are counted where they happen, and reports prove none."""

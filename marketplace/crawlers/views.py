@@ -12,6 +12,7 @@ from marketplace.addresses import collection_href, public_base, skill_href
 from marketplace.api.http import SAFE, ApiCall, ApiError, api_view, tagged_response
 from marketplace.crawlers.sitemap import PART, index_of, map_of, parts, skills_of_part
 from marketplace.skill_sets.reading import all_collections, newest_collections
+from vskill.accounts.access import asks_for, is_closed
 from vskill.visitors.reads import list_reads
 
 _XML: Final = "application/xml; charset=utf-8"
@@ -47,10 +48,11 @@ def sitemap_part(call: ApiCall) -> HttpResponseBase:
     return tagged_response(call, map_of((base + skill_href(slug), at) for slug, at in skills), _XML)
 
 
+@asks_for(None)
 @api_view(*SAFE)
 def robots(call: ApiCall) -> HttpResponseBase:
-    """Tell crawlers what is worth reading: pages of skills, and not each order of each list."""
-    context = {"base": public_base(call.request, call.env)}
+    """Tell crawlers what is worth reading: pages of skills, not each order of lists; of a closed registry nothing."""
+    context = {"base": public_base(call.request, call.env), "closed": is_closed(call.env)}
     return tagged_response(call, render_to_string("marketplace/robots.txt", context), _TEXT)
 
 

@@ -26,6 +26,8 @@ from marketplace.git.repositories import (
     skill_repository,
 )
 from marketplace.skill_sets.install import NOTHING_INSTALLED
+from vskill.accounts.access import asks_for
+from vskill.accounts.roles import Action
 from vskill.environments import WorkerEnv
 from vskill.rate_limits.kinds import Kind
 from vskill.visitors.reads import list_reads, part_reads
@@ -49,6 +51,7 @@ def refs(call: ApiCall) -> HttpResponse:
     return answer
 
 
+@asks_for(Action.READ)
 @api_view("POST", kind=Kind.DOWNLOADS, reads=list_reads)
 def upload_pack(call: ApiCall) -> HttpResponseBase:
     """Answer ``git-upload-pack``: the list of refs, or a pack of commits that refs name now."""

@@ -19,6 +19,7 @@ from submissions.external_scans.errors import NothingToScan, TooManyScans
 from submissions.external_scans.results import SECRET
 from submissions.external_scans.signing import signed_headers
 from submissions.external_scans.store import Kept, end_overdue, open_scans, request_scan, scanners_of, write_scan
+from vskill.accounts.access import with_pass
 from vskill.environments import WorkerEnv
 from vskill.hidden_characters import visible
 from vskill.kv.clock import database_now, isoformat, parse_isoformat
@@ -231,7 +232,7 @@ def _document(env: WorkerEnv, scan: ExternalScan) -> dict[str, Any] | None:
         "slug": skill.slug,
         "version": version.version,
         "contentHash": version.content_hash,
-        "archiveUrl": f"{env.public_url}{archive_href(skill.slug, version.version, 'zip')}",
+        "archiveUrl": f"{env.public_url}{with_pass(env, archive_href(skill.slug, version.version, 'zip'))}",
         "archiveSha256": version.zip_sha256,
         "archiveSize": version.zip_size,
         "resultUrl": f"{env.public_url}{reverse('submissions:external-scan', args=[scan.id])}",

@@ -9,6 +9,7 @@ from submissions.api_answers import not_allowed
 from submissions.external_scans.errors import ResultRefused
 from submissions.external_scans.results import Posted, receive
 from submissions.external_scans.signing import SIGNATURE_HEADER, TIMESTAMP_HEADER
+from vskill.accounts.access import asks_for
 from vskill.kv.threads import writers
 from vskill.rate_limits.kinds import Form, Kind, rated
 from vskill.worker_context import require_worker_env
@@ -16,6 +17,7 @@ from vskill.worker_context import require_worker_env
 
 # csrf_exempt: what is posted is signed, and no cookie is read.
 @rated(Kind.SUBMISSIONS, Form.JSON)
+@asks_for(None)
 @csrf_exempt
 async def result(request: HttpRequest, scan_id: str) -> JsonResponse:
     """Take the result of a scan, or answer why it is refused; see ``receive``."""

@@ -41,9 +41,12 @@ WRITES = {
     "jobs",
     "device/code",
 } | {"git-upload-pack"}
-# The first lasts as long as a submission does, the second tells of processes, the others are what is compared with and
-# what takes submissions.
-OTHERS = {"/submissions/{}/events", "/healthz", "/favicon.ico", "/api/v1/submissions"}
+# The first lasts as long as a submission does, the second tells of processes, the next are what is compared with and
+# what takes submissions, and the others are of an account.
+OTHERS = {
+    *("/submissions/{}/events", "/healthz", "/favicon.ico", "/api/v1/submissions"),
+    *("/sign-in", "/sign-out", "/account"),
+}
 
 
 def test_every_address_leads_to_a_route_and_every_route_that_is_read_has_an_address() -> None:

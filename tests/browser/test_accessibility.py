@@ -19,6 +19,7 @@ AT_REST: Final = "!document.getAnimations().some(one => one instanceof CSSTransi
 MORE_PAGES: Final = {
     "all files": "/skills/release-notes/files",
     "card": "/skills/release-notes/card",
+    "sign in": "/sign-in",
     "not found": "/skills/there-is-no-such-skill",
 }
 

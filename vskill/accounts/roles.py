@@ -52,7 +52,7 @@ def role_in(user: Any, env: WorkerEnv) -> Role | None:
     """Return the role of ``user`` in an environment, or ``None`` where there is none: of strangers and of the inactive.
 
     Superusers are admins everywhere. A limit to other environments comes before every grant. Staff without a grant
-    have the role that their permissions come to, others have none.
+    have the role that their permissions come to, others the environment's ``policy.sign_in_role``.
     """
     if user is None or not user.is_authenticated or not user.is_active:
         return None
@@ -65,7 +65,7 @@ def role_in(user: Any, env: WorkerEnv) -> Role | None:
     if user.is_staff:
         held = (role for role, permission in _OF_STAFF if user.has_perm(permission))
         return next(held, Role.VIEWER)
-    return None
+    return Role(env.policy.sign_in_role) if env.policy.sign_in_role else None
 
 
 def may(user: Any, env: WorkerEnv, action: Action) -> bool:

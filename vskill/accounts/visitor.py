@@ -11,6 +11,7 @@ from django.http import HttpRequest
 
 # Where a middleware leaves the owner of a valid token; the session is then not looked at.
 TOKEN_OWNER: Final = "token_owner"  # noqa: S105 - the name of an attribute
+_NAME: Final = "visitor_name"
 _SAFE: Final = ("GET", "HEAD", "OPTIONS")
 
 
@@ -39,3 +40,13 @@ def _of_another_origin(request: HttpRequest) -> bool:
         return urlsplit(str(origin)).netloc != request.get_host()
     except ValueError:
         return True
+
+
+def remember_name(request: HttpRequest, user: AbstractBaseUser) -> None:
+    """Keep the name of ``user``, who sends ``request``, for the header of its page."""
+    setattr(request, _NAME, user.get_username())
+
+
+def name_of_visitor(request: HttpRequest | None) -> str:
+    """Return the name that was kept, without a query; an empty text where nobody is known, or nobody asked."""
+    return str(getattr(request, _NAME, ""))

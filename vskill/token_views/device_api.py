@@ -11,6 +11,7 @@ from django.views.decorators.csrf import csrf_exempt
 
 from vskill.access_tokens.device_logins import INTERVAL, LIFETIME, DeviceRefused, begin, collect
 from vskill.access_tokens.scopes import Scope, UnknownScope
+from vskill.accounts.access import asks_for
 from vskill.kv.threads import writers
 from vskill.rate_limits.kinds import Form, Kind, rated
 from vskill.worker_context import require_worker_env
@@ -22,6 +23,7 @@ _MEANS: Final = {"write": f"{Scope.SUBMIT} {Scope.PUBLISH}"}
 
 # csrf_exempt: neither call reads a cookie.
 @rated(Kind.LOGINS, Form.JSON)
+@asks_for(None)
 @csrf_exempt
 async def device_code(request: HttpRequest) -> JsonResponse:
     """Give a program its secret and the code that it shows to a person."""
@@ -50,6 +52,7 @@ async def device_code(request: HttpRequest) -> JsonResponse:
 
 
 @rated(Kind.READS, Form.JSON)
+@asks_for(None)
 @csrf_exempt
 async def device_token(request: HttpRequest) -> JsonResponse:
     """Give a program that was let in its token, or say in a word what it waits for."""

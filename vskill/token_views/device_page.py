@@ -6,12 +6,14 @@ from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.urls import NoReverseMatch, reverse
+from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
 from vskill.access_tokens.device_logins import decide, waiting
 from vskill.access_tokens.scopes import MEANINGS, Scope
 from vskill.access_tokens.tokens import DEFAULT_DAYS
+from vskill.accounts.access import asks_for
+from vskill.accounts.roles import Action
 from vskill.accounts.visitor import visitor_of
 from vskill.rate_limits.kinds import Kind, rated
 from vskill.web.bearer_tokens import token_of
@@ -21,6 +23,7 @@ _LONGEST_CODE: Final = 40
 
 
 @rated(Kind.LOGINS)
+@asks_for(Action.READ)
 @require_http_methods(["GET", "HEAD", "POST"])
 def device(request: HttpRequest) -> HttpResponse:
     """Ask for the code, show what waits under it, and let that in or refuse it."""
@@ -51,9 +54,4 @@ def _page(request: HttpRequest, context: dict[str, Any], status: int = 200) -> H
 
 
 def _sign_in_address() -> str:
-    back = f"?next={reverse('device')}"
-    try:
-        return reverse("sign-in") + back
-    except NoReverseMatch:
-        # Without pages of its own to sign in, a registry has those of the admin.
-        return reverse("admin:login") + back
+    return f"{reverse('sign-in')}?next={reverse('device')}"

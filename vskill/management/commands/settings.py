@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
@@ -39,7 +40,7 @@ def page() -> str:
 def short_table() -> str:
     """Return the table of the README: the variables that matter to most."""
     rows = _table([variable for variable in VARIABLES if variable.matters])
-    return rows.replace("](environments.md)", "](docs/environments.md)")
+    return re.sub(r"\]\((\w+\.md)", r"](docs/\1", rows)
 
 
 def _table(variables: list[Variable]) -> str:
