@@ -1,4 +1,4 @@
-"""The fingerprint by which clawhub recognises a version."""
+"""The content hash of a skill, and the fingerprint by which clawhub recognises a version."""
 
 from __future__ import annotations
 
@@ -10,6 +10,19 @@ from typing import Final
 # digits, letters.
 _COLLATION: Final = " _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$0123456789abcdefghijklmnopqrstuvwxyz"
 _RANKS: Final = {character: rank for rank, character in enumerate(_COLLATION)}
+
+
+def content_hash(files: Iterable[tuple[str, str]]) -> str:
+    """Return the content hash of a skill's files, given as pairs of path and SHA-256 (hex): 64 hex digits.
+
+    It is the SHA-256 of one record per file, sorted by the UTF-8 bytes of the path. A record is the path in UTF-8, a
+    zero byte, the file's SHA-256 as 64 lower-case hex digits, and a line feed. A path holds neither zero bytes nor
+    line feeds, so two different packages cannot give the same records. Modes and times are not part of it.
+    """
+    digest = hashlib.sha256()
+    for record in sorted((path.encode(), sha256.encode("ascii")) for path, sha256 in files):
+        digest.update(b"\0".join(record) + b"\n")
+    return digest.hexdigest()
 
 
 def _collation_key(path: str) -> tuple[list[int], list[bool]]:

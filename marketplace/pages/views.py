@@ -29,6 +29,7 @@ from marketplace.pages.list_checks import OF_A_PUBLISHER, check_query
 from marketplace.pages.list_query import ListQuery
 from marketplace.pages.lists import home_context, list_context, publisher_context
 from marketplace.pages.scan_times import scan_times
+from marketplace.pages.signing import signing, signing_keys
 from marketplace.pages.source_following import following
 from marketplace.pages.source_health import repo_health
 from marketplace.pages.tree import tree
@@ -103,6 +104,7 @@ async def skill(request: HttpRequest, slug: str) -> HttpResponse:
             "external": external_opinions(env, found),
             "deciding": deciding(env, found),
             "collections": links_of(env, found),
+            "signing": signing(env, found, base),
         }
 
     return await _page_of_skill(request, slug, "", "marketplace/skill.html", page)
@@ -171,9 +173,14 @@ async def image(request: HttpRequest, slug: str, path: str) -> HttpResponseBase:
 
 @require_safe
 async def verification(request: HttpRequest) -> HttpResponse:
-    """Explain each verdict and each capability."""
-    context = {"verdicts": VERDICTS.items(), "deeds": DEEDS.items(), "capabilities": CAPABILITIES.items()}
-    return render(request, "marketplace/verification.html", context)
+    """Explain each verdict, each capability, and with which keys the registry signs."""
+    env = require_worker_env()
+
+    def context() -> dict[str, Any]:
+        words = {"verdicts": VERDICTS.items(), "deeds": DEEDS.items(), "capabilities": CAPABILITIES.items()}
+        return {**words, "signing": signing_keys(env)}
+
+    return await page_reads.render(request, "marketplace/verification.html", context)
 
 
 @require_safe

@@ -7,6 +7,7 @@ none of it and never fails for it, and what a killed or missing run left unsigne
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from time import monotonic
 from typing import Final
 
@@ -22,10 +23,12 @@ from marketplace.provenance.log import append_pending, sign_head
 from marketplace.provenance.reading import signs
 from marketplace.provenance.statements import signature_of
 from vskill.environments import WorkerEnv
+from vskill.kv.clock import database_now
 
 _AT_ONCE: Final = 50
 # Seconds, after which a run signs no more: commands of the scheduler run one after the other.
 LONGEST_RUN: Final = 20.0
+_OVERDUE: Final = timedelta(hours=1)
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,13 @@ def sign_published(env: WorkerEnv, *, seconds: float = LONGEST_RUN) -> Signed:
 def unsigned(env: WorkerEnv) -> int:
     """Return how many versions are not signed yet."""
     return _unsigned(env).count()
+
+
+def overdue(env: WorkerEnv) -> int:
+    """Return how many versions have not been signed for an hour after their publication, where that is done at all."""
+    if not signs(env):
+        return 0
+    return _unsigned(env).filter(created_at__lt=database_now(env.database) - _OVERDUE).count()
 
 
 def _unsigned(env: WorkerEnv) -> QuerySet[SkillVersion]:

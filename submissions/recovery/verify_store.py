@@ -6,9 +6,8 @@ through the same functions as everything else.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from functools import partial
 from typing import Any, Final
 
@@ -25,6 +24,8 @@ from marketplace.skills.store import record_event, skill_namespace
 from submissions import messages
 from submissions.recovery.damaged_entries import ACTOR, TABLES, ReadCounter, damaged_entries, rewrite, salvage
 from submissions.recovery.database_checks import database_faults
+from submissions.recovery.problems import Kind, Look, Mend, Problem
+from submissions.recovery.provenance_checks import log_problems, unsigned_problems
 from submissions.recovery.sweep import GIVEN_UP_BY_QUEUE, put_back
 from submissions.states import ACTIVE_STATES
 from submissions.store.evidence import orphan_evidence
@@ -36,32 +37,6 @@ from vskill.kv.models import AbstractKVEntry, KVEntry
 from vskill.kv.namespace import KVNamespace
 from vskill.kv.outcomes import Status
 from vskill.kv.threads import readers, writers
-
-
-class Kind(StrEnum):
-    """What is wrong."""
-
-    ORPHAN_MESSAGE = "orphan_message"
-    NO_MESSAGE = "submission_without_message"
-    DANGLING_ALIAS = "dangling_alias"
-    PROJECTION = "projection_disagrees"
-    MALFORMED = "malformed"
-    UNREADABLE = "unreadable"
-    ORPHAN_EVIDENCE = "orphan_evidence"
-    COUNTS = "counts_disagree"
-    SEARCH = "search_disagrees"
-    SCANS = "scan_history_disagrees"
-    DATABASE = "database_damaged"
-
-
-@dataclass(frozen=True)
-class Problem:
-    """One thing that is wrong: its kind, the key or id it is about, the detail, and whether it was repaired."""
-
-    kind: Kind
-    subject: str
-    detail: str
-    repaired: bool = False
 
 
 @dataclass
@@ -117,13 +92,6 @@ async def verify_store(env: WorkerEnv, *, repair: bool = False) -> StoreReport:
 
 def _unreadable(subject: str, error: DatabaseError) -> Problem:
     return Problem(Kind.UNREADABLE, subject, f"the rest of it could not be looked at: {error}")
-
-
-Mend = Callable[[WorkerEnv], str]
-"""Repair one problem in the caller's transaction; returns why that was not possible, empty where it was done."""
-
-Look = Callable[[WorkerEnv], list[tuple[Problem, Mend]]]
-"""Find the problems of one kind, each with its repair."""
 
 
 async def _add(env: WorkerEnv, report: StoreReport, problem: Problem, mend: Mend | None) -> None:
@@ -287,6 +255,8 @@ _LOOKS: Final[dict[str, Look]] = {
     "index of the search": _search_index,
     "documents of the search": _documents,
     "history of scans": _scans,
+    "signatures": unsigned_problems,
+    "log of verdicts": log_problems,
     # Last, because mending the others can change what is to be counted.
     "counts of lists": _counts,
 }

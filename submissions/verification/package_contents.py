@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from marketplace.artifacts.fingerprints import content_hash
 from submissions.source.lfs.pointers import read_pointer
 from submissions.source.tree_entries import TreeEntry
 from submissions.verification.archives_inside import ArchiveLimits, OpenedArchives
@@ -113,13 +114,5 @@ def _folders(path: str) -> list[str]:
 
 
 def hash_files(files: Iterable[PackageFile]) -> str:
-    """Return the content hash of a package: 64 hex digits that depend on paths and bytes alone.
-
-    It is the SHA-256 of one record per file, sorted by the UTF-8 bytes of the path. A record is the path in UTF-8, a
-    zero byte, the file's SHA-256 as 64 lower-case hex digits, and a line feed. A path holds neither zero bytes nor
-    line feeds, so two different packages cannot give the same records. Modes and times are not part of it.
-    """
-    digest = hashlib.sha256()
-    for record in sorted((file.path.encode(), file.sha256.encode("ascii")) for file in files):
-        digest.update(b"\0".join(record) + b"\n")
-    return digest.hexdigest()
+    """Return the content hash of a package: see ``content_hash``."""
+    return content_hash((file.path, file.sha256) for file in files)

@@ -14,6 +14,7 @@ from uuid import uuid4
 
 from django.db import transaction
 
+from marketplace.artifacts.fingerprints import content_hash
 from marketplace.catalog import Publication, PublishedFile, PublishedVersion, publish_skill
 from marketplace.models import SkillEntry
 from marketplace.records import SkillRecord
@@ -41,10 +42,9 @@ def write_files(root: Path, files: Files) -> tuple[PublishedFile, ...]:
     return tuple(manifest)
 
 
-def content_hash(files: tuple[PublishedFile, ...]) -> str:
-    """Return the content hash of a manifest: SHA-256 over its sorted ``path NUL sha256`` lines."""
-    lines = sorted(f"{file.path}\0{file.sha256}" for file in files)
-    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+def hash_of(files: tuple[PublishedFile, ...]) -> str:
+    """Return the content hash of a manifest."""
+    return content_hash((file.path, file.sha256) for file in files)
 
 
 def make_publication(
@@ -64,8 +64,8 @@ def make_publication(
         "submission_id": f"sub_{uuid4().hex}",
         "repo_url": "https://github.com/acme/skills",
         "skill_path": f"skills/{name}",
-        "commit_sha": hashlib.sha1(content_hash(manifest).encode(), usedforsecurity=False).hexdigest(),
-        "content_hash": content_hash(manifest),
+        "commit_sha": hashlib.sha1(hash_of(manifest).encode(), usedforsecurity=False).hexdigest(),
+        "content_hash": hash_of(manifest),
         "name": name,
         "description": description,
         "license": "MIT",

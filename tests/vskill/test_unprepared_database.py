@@ -42,6 +42,7 @@ ARGUMENTS = {
     "signing_key": ["list"],
     "submit": ["acme/skills"],
     "verify_store": [],
+    "verify_version": ["hello-skill", "1.0.0"],
 }
 # These use no table, or migrate by themselves, or use those of Django, which manage.py watches over.
 OTHERS = {

@@ -7,7 +7,8 @@ from asgiref.sync import async_to_sync
 from django.db import connection
 
 from marketplace.skills.answers import search_sync
-from submissions.recovery.verify_store import Kind, verify_store
+from submissions.recovery.problems import Kind
+from submissions.recovery.verify_store import verify_store
 from tests.marketplace.factories import publish_example
 from vskill.environments import WorkerEnv
 

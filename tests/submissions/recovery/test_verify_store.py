@@ -19,7 +19,8 @@ from marketplace.skills.store import skill_namespace
 from submissions.messages import VERIFY
 from submissions.models import QueueMessage, SubmissionEntry
 from submissions.queue.database import get_queue
-from submissions.recovery.verify_store import Kind, StoreReport, verify_store
+from submissions.recovery.problems import Kind
+from submissions.recovery.verify_store import StoreReport, verify_store
 from submissions.states import State
 from submissions.store.queries import history, read_submission
 from submissions.store.transitions import submission_key, submission_namespace

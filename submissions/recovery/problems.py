@@ -1,0 +1,44 @@
+"""What can be wrong in the store, and how each kind is looked for and mended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from vskill.environments import WorkerEnv
+
+
+class Kind(StrEnum):
+    """What is wrong."""
+
+    ORPHAN_MESSAGE = "orphan_message"
+    NO_MESSAGE = "submission_without_message"
+    DANGLING_ALIAS = "dangling_alias"
+    PROJECTION = "projection_disagrees"
+    MALFORMED = "malformed"
+    UNREADABLE = "unreadable"
+    ORPHAN_EVIDENCE = "orphan_evidence"
+    COUNTS = "counts_disagree"
+    SEARCH = "search_disagrees"
+    SCANS = "scan_history_disagrees"
+    UNSIGNED = "published_without_signature"
+    LOG = "log_disagrees"
+    DATABASE = "database_damaged"
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong: its kind, the key or id it is about, the detail, and whether it was repaired."""
+
+    kind: Kind
+    subject: str
+    detail: str
+    repaired: bool = False
+
+
+Mend = Callable[[WorkerEnv], str]
+"""Repair one problem in the caller's transaction; returns why that was not possible, empty where it was done."""
+
+Look = Callable[[WorkerEnv], list[tuple[Problem, Mend]]]
+"""Find the problems of one kind, each with its repair."""
