@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import html
 import io
 import json
+import re
+import shlex
 import subprocess
 import sys
-import tarfile
 import zipfile
 from base64 import b64decode
 from pathlib import Path
@@ -72,24 +74,41 @@ def public_key(client: Client, kid: str) -> bytes:
     return pem
 
 
+def verified_by_the_lines_of_the_page(client: Client, folder: Path) -> Path:
+    """Do in ``folder`` what the page says, and return the folder with the files of the skill."""
+    folder.mkdir()
+    page = client.get(f"/skills/{SLUG}").content.decode()
+    [block] = re.findall(r'<pre id="verify-files"[^>]*>(.*?)</pre>', page, re.DOTALL)
+    lines = html.unescape(re.sub(r"<[^>]+>", "", block)).splitlines()
+    fetch, fetch_signature, fetch_key, unpack, verify = lines
+    for line in (fetch, fetch_signature, fetch_key):
+        _curl, _options, target, address = shlex.split(line)
+        fetched(client, address.removeprefix(PUBLIC_URL), folder / target)
+    verify = verify.replace("model_signing", f"{shlex.quote(sys.executable)} -m model_signing", 1)
+    done = subprocess.run(
+        ["sh", "-ec", f"{unpack}\n{verify}"], cwd=folder, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, "Verification succeeded\n"), done.stderr
+    return folder / SLUG
+
+
 def test_model_signing_accepts_the_unpacked_archives_and_nothing_that_was_changed(
     client: Client, tmp_path: Path
 ) -> None:
     with signing_with(tmp_path / "keys.pem") as env:
         publish_example(env, name=SLUG, files=FILES)
         assert client.get(f"/skills/{SLUG}/download/0.0.1.model.sig").status_code == 404
+        assert "follows within a minute" in client.get(f"/skills/{SLUG}").content.decode()
         sign_published(env)
         told = client.get(f"/api/v1/skills/{SLUG}/provenance").json()
         signature = fetched(client, told["modelSignature"], tmp_path / "model.sig")
         key = tmp_path / "registry.pem"
         key.write_bytes(public_key(client, told["modelSignatureKeyId"]))
-        archives = [client.get(f"/skills/{SLUG}/download/0.0.1.{kind}").content for kind in ("zip", "tar.gz")]
-    zipped, tarred = tmp_path / "zip", tmp_path / "tar"
-    zipfile.ZipFile(io.BytesIO(archives[0])).extractall(zipped)  # noqa: S202 - an archive of this test
-    with tarfile.open(fileobj=io.BytesIO(archives[1])) as archive:
-        archive.extractall(tarred, filter="data")
+        content = client.get(f"/skills/{SLUG}/download/0.0.1.zip").content
+        tarred = verified_by_the_lines_of_the_page(client, tmp_path / "by hand")
+    zipped = tmp_path / "zip"
+    zipfile.ZipFile(io.BytesIO(content)).extractall(zipped)
     assert model_signing_accepts(zipped, signature, key)
-    assert model_signing_accepts(tarred, signature, key)
     (zipped / ".github/workflows/x.yml").write_text("on: [push, schedule]\n")
     assert not model_signing_accepts(zipped, signature, key)
     (tarred / "more.sh").write_text("#!/bin/sh\n")
@@ -141,12 +160,16 @@ def test_the_statement_of_a_version_verifies_with_its_key_also_after_that_was_re
         assert statement("0.0.1") == (first, old)
         second, new = statement("0.0.2")
         keys = client.get("/.well-known/vskill-keys.json").json()["keys"]
+        pages = [client.get(path).content.decode() for path in ("/about/verification", f"/skills/{SLUG}?version=0.0.1")]
     assert (second["predicate"]["skill"]["version"], new != old) == ("0.0.2", True)
     until = {one["kid"]: one["until"] for one in keys}
     assert len(keys) == 4
     assert until[new] is None
     assert until[old] is not None
     assert keys[0]["until"] is None
+    assert [one["kid"] for one in keys if one["pem"] not in pages[0]] == []
+    assert f"/.well-known/vskill-keys/{old}.pem" in pages[1]
+    assert "replaced" in pages[1]
 
 
 def log_root(client: Client, checkpoint: str) -> tuple[int, bytes]:
@@ -222,3 +245,5 @@ def test_a_registry_without_keys_says_that_it_does_not_sign_and_keeps_the_log(cl
         answer = client.get(path)
         assert (answer.status_code, answer.content) == (404, b"This registry does not sign what it publishes.")
     assert client.get("/.well-known/vskill-keys.json").json() == {"keys": []}
+    for path in (f"/skills/{SLUG}", "/about/verification"):
+        assert "his registry does not sign what it publishes" in client.get(path).content.decode()
