@@ -23,6 +23,7 @@ from marketplace.api.trust import said_of
 from marketplace.catalog import SkillFilters, list_skills
 from marketplace.skill_sets.install import NOTHING_INSTALLED
 from marketplace.skill_sets.reading import read_set
+from marketplace.skills.slugs import is_slug
 from marketplace.skills.withdrawal import nothing_offered
 from vskill.visitors.reads import list_reads
 
@@ -40,13 +41,18 @@ def root_index(_call: ApiCall) -> HttpResponse:
 
 @api_view(*SAFE)
 def skill_index(call: ApiCall) -> HttpResponse:
-    """Return the index of one skill, so that clients can install it by the URL of its page."""
+    """Return the index of one skill, so that clients can install it by the URL of its page.
+
+    Under a former slug the skill is called by that: a client updates what it installed by the name in the index, and
+    takes a skill that is called otherwise for another one.
+    """
     names = call.path_parameters
     skill = visible_skill(call.env, names["slug"], owner=names.get("owner", ""))
     offered = with_latest_versions(call.env, [skill])
     if offered[0].latest is None:
         raise ApiError(410, nothing_offered(call.env, skill))
-    return _index(offered)
+    called = names["slug"].lower()
+    return _index(offered, called=called if is_slug(called) else "")
 
 
 @api_view(*SAFE, reads=list_reads)
@@ -77,19 +83,19 @@ def collection_index(call: ApiCall) -> HttpResponse:
     return _index([SkillWithLatest(one.skill, one.version) for one in found.installed])
 
 
-def _index(skills: list[SkillWithLatest]) -> HttpResponse:
-    entries = [entry for offered in skills if (entry := _entry(offered)) is not None]
+def _index(skills: list[SkillWithLatest], *, called: str = "") -> HttpResponse:
+    entries = [entry for offered in skills if (entry := _entry(offered, called)) is not None]
     return json_response({"$schema": _SCHEMA, "skills": entries}, max_age=60)
 
 
-def _entry(offered: SkillWithLatest) -> dict[str, Any] | None:
+def _entry(offered: SkillWithLatest, called: str) -> dict[str, Any] | None:
     skill, latest = offered.skill, offered.latest
     if latest is None:
         return None
     said = said_of(latest)
     description = " ".join(part for part in (said.warning, latest.description.strip()) if part)
     return {
-        "name": skill.slug,
+        "name": called or skill.slug,
         "type": "archive",
         "description": description[:_LONGEST_DESCRIPTION] or skill.slug,
         # The exact version, because the digest must still match after the next publication.

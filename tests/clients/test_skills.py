@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from marketplace.catalog import quarantine_skill, yank_version
+from marketplace.catalog import quarantine_skill, rename_skill, yank_version
 from marketplace.models import SkillEntry
 from tests.clients.conftest import ClientMachine, LiveServer
 from tests.marketplace.factories import publish_example, skill_md
@@ -84,3 +84,30 @@ def test_the_registry_itself_is_not_installed_as_a_whole(
 
     assert not (machine.work / INSTALLED).exists()
     assert SkillEntry.objects.get().downloads == 0
+
+
+def test_it_adds_a_zip_and_an_owner_uses_follows_a_renamed_skill_and_removes(
+    env: WorkerEnv, server: LiveServer, machine: ClientMachine
+) -> None:
+    publish_example(env, body="First.")
+    publish_example(env, name="another")
+    installed = machine.work / INSTALLED
+
+    machine.shell(f"npx skills add {server.url}/skills/another/download/latest.zip {ANSWERS}")
+    assert [folder.name for folder in installed.iterdir()] == ["another"]
+    machine.shell(f"npx skills add {server.url}/acme --skill hello-skill {ANSWERS}")
+    assert {folder.name for folder in installed.iterdir()} == {"another", "hello-skill"}
+    assert "First." in machine.shell(f"npx skills use {server.url}/skills/hello-skill --skill hello-skill")
+
+    # What was installed by its page goes on being updated by that address, and under its name there.
+    machine.shell(f"npx skills remove hello-skill -y && npx skills add {server.url}/skills/hello-skill {ANSWERS}")
+    rename_skill(env, "hello-skill", "greeting", actor="test", reason="test")
+    publish_example(env, body="Second.")
+    machine.shell("npx skills check -p -y")
+    assert {folder.name for folder in installed.iterdir()} == {"another", "hello-skill"}
+    assert "Second." in (installed / "hello-skill/SKILL.md").read_text()
+    machine.shell("npx skills remove hello-skill another -y")
+    assert not installed.exists() or list(installed.iterdir()) == []
+    # Who begins with the new name gets that.
+    machine.shell(f"npx skills add {server.url}/acme@greeting {ANSWERS}")
+    assert [folder.name for folder in installed.iterdir()] == ["greeting"]
