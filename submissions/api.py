@@ -26,6 +26,7 @@ from submissions.source.fetching import repository_url
 from submissions.store.near_ids import near_ids
 from submissions.store.queries import get_submission_index, history, read_submission
 from submissions.store.records import SubmissionNotFound
+from submissions.submitter import submitter_of
 from vskill.environments import WorkerEnv
 from vskill.rate_limits.kinds import Form, Kind, rated
 from vskill.visitors.reads import ahead_of_reads, list_reads, page_reads
@@ -82,7 +83,7 @@ async def _create(request: HttpRequest) -> JsonResponse:
         discovery = select(discovery, path=texts["skillPath"], name=texts["skillName"])
         if dry_run:
             return _found(discovery)
-        answer = await take_in(env, discovery, source="api", actor="api")
+        answer = await take_in(env, discovery, source="api", actor="api", submitter=await submitter_of(request))
     if isinstance(answer, Job):
         return JsonResponse({**started_as_json(env, answer), "submissions": []}, status=202)
     return _answer(env, discovery.commit_sha, answer)

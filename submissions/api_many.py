@@ -23,6 +23,7 @@ from submissions.jobs.records import JobNotFound, get_job, may_stop
 from submissions.jobs.work import start_job, stop_job
 from submissions.listings import PAGE, Choice, ListingExpired, keep_listing, page_of, read_listing
 from submissions.presentation import found_as_json, job_as_json, progress_as_json, started_as_json
+from submissions.submitter import submitter_of
 from vskill.kv.threads import writers
 from vskill.rate_limits.kinds import Form, Kind, rated
 from vskill.visitors.reads import intake_reads
@@ -113,7 +114,8 @@ async def _start(request: HttpRequest) -> JsonResponse:
     env = require_worker_env()
     texts = texts_of(body_object(request), "repoUrl", "folder")
     discovery = await discover(env, repository_of(texts), path=texts["folder"])
-    job = await writers.run(start_job, env, discovery, source="api", actor="api")
+    submitter = await submitter_of(request)
+    job = await writers.run(start_job, env, discovery, source="api", actor="api", submitter=submitter)
     return JsonResponse(started_as_json(env, job), status=202)
 
 

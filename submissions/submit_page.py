@@ -25,6 +25,7 @@ from submissions.models import SubmissionEntry
 from submissions.presentation import job_href, shown_slugs, submission_path
 from submissions.source.errors import SourceError
 from submissions.states import STATES, Group, State
+from submissions.submitter import submitter_of
 from vskill.environments import WorkerEnv
 from vskill.errors import VskillError
 from vskill.processes.machine_faults import MachineFault
@@ -186,7 +187,8 @@ async def _submit_chosen(
     request: HttpRequest, env: WorkerEnv, listing: str, discovery: Discovery, form: RepositoryForm, choice: Choice
 ) -> HttpResponse:
     chosen = await intake_reads.run(_chosen, discovery, choice, request.POST)
-    answer = await take_in(env, discovery, picked=chosen, source="form", actor="visitor")
+    submitter = await submitter_of(request)
+    answer = await take_in(env, discovery, picked=chosen, source="form", actor="visitor", submitter=submitter)
     if isinstance(answer, Job):
         return redirect(job_href(env, answer.id, may_stop=True))
     if not answer:

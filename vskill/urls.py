@@ -8,6 +8,7 @@ from django.urls import include, path
 from vskill.sign_in.views import account, sign_in, sign_out
 from vskill.token_views.device_api import device_code, device_token
 from vskill.token_views.device_page import device
+from vskill.token_views.own_tokens import own_tokens
 from vskill.views import bad_request, healthz, not_found, server_error
 from vskill.web.logins import login
 
@@ -23,6 +24,7 @@ urlpatterns = [
     path("admin/login/", login),
     path("admin/", admin.site.urls),
     path("device", device, name="device"),
+    path("account/tokens", own_tokens, name="own-tokens"),
     path("api/cli/device/code", device_code),
     path("api/cli/device/token", device_token),
     path("", include("submissions.urls")),

@@ -62,18 +62,22 @@ async def take_in(
     *,
     source: str,
     actor: str,
+    submitter: str = "",
     picked: Sequence[DiscoveredSkill] | None = None,
 ) -> Job | list[Accepted]:
     """Submit skills of a discovery: at once, or as a job where they are more than ``AT_ONCE``.
 
-    ``source`` and ``actor`` are those of ``intake.accept``. ``picked`` are the skills that a person chose; by default
-    it is what the discovery offers. Returns the job, or the answer for each skill.
+    ``source``, ``actor`` and ``submitter`` are those of ``intake.accept``. ``picked`` are the skills that a person
+    chose; by default it is what the discovery offers. Returns the job, or the answer for each skill.
     """
     if len(discovery.skills if picked is None else picked) > AT_ONCE:
-        return await writers.run(start_job, env, discovery, source=source, actor=actor, picked=picked)
+        return await writers.run(
+            start_job, env, discovery, source=source, actor=actor, submitter=submitter, picked=picked
+        )
     if picked is None:
-        return await accept_offered(env, discovery, source=source, actor=actor)
-    return await accept(env, discovery, [one.path for one in picked], source=source, actor=actor)
+        return await accept_offered(env, discovery, source=source, actor=actor, submitter=submitter)
+    paths = [one.path for one in picked]
+    return await accept(env, discovery, paths, source=source, actor=actor, submitter=submitter)
 
 
 def start_job(

@@ -45,7 +45,7 @@ WRITES = {
 # what takes submissions, and the others are of an account.
 OTHERS = {
     *("/submissions/{}/events", "/healthz", "/favicon.ico", "/api/v1/submissions"),
-    *("/sign-in", "/sign-out", "/account"),
+    *("/sign-in", "/sign-out", "/account", "/account/tokens"),
 }
 
 

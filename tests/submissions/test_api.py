@@ -7,12 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.contrib.auth import get_user_model
 from django.http import HttpResponse
 from django.test import AsyncClient
 
 from submissions.models import QueueMessage, SubmissionEntry
 from tests.submissions.front_door import drain, repository, skills
+from vskill.access_tokens.scopes import Scope
+from vskill.access_tokens.tokens import make_token
 from vskill.environments import WorkerEnv
+from vskill.kv.threads import writers
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -144,3 +148,20 @@ async def test_the_newest_submissions_are_listed(async_client: AsyncClient, tmp_
 
     assert {item["skillPath"] for item in listed} == {"one", "two"}
     assert filtered == []
+
+
+async def test_a_submission_keeps_the_name_of_whoever_sent_a_token_and_does_not_show_it(
+    async_client: AsyncClient, env: WorkerEnv, tmp_path: Path
+) -> None:
+    def make() -> str:
+        user = get_user_model()._default_manager.create_user("ada-lovelace")
+        return make_token(env, user, name="laptop", scopes=[Scope.SUBMIT])[1]
+
+    bearer = {"Authorization": f"Bearer {await writers.run(make)}"}
+    body = json.dumps({"repoUrl": repository(tmp_path, skills("one"))})
+    answer = await async_client.post(SUBMISSIONS, body, content_type="application/json", headers=bearer)
+    assert answer.status_code == 202
+    entry = await SubmissionEntry.objects.aget()
+    assert json.loads(entry.value)["submittedBy"] == "ada-lovelace"
+    shown = await async_client.get(f"{SUBMISSIONS}/{answer.json()['id']}")
+    assert b"lovelace" not in answer.content + shown.content

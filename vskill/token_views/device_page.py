@@ -30,7 +30,8 @@ def device(request: HttpRequest) -> HttpResponse:
     user: Any = visitor_of(request)
     # A token must not make another one, with more rights and a later end.
     if user is None or token_of(request) is not None:
-        return _page(request, {"sign_in": _sign_in_address()}, 200 if request.method != "POST" else 403)
+        sign_in = f"{reverse('sign-in')}?next={reverse('device')}"
+        return _page(request, {"sign_in": sign_in}, 403 if request.method == "POST" else 200)
     if request.method != "POST":
         return _page(request, {"user": user})
     env, code = require_worker_env(), request.POST.get("code", "")[:_LONGEST_CODE]
@@ -51,7 +52,3 @@ def _page(request: HttpRequest, context: dict[str, Any], status: int = 200) -> H
     response["Cache-Control"] = "no-store"
     response["X-Robots-Tag"] = "noindex"
     return response
-
-
-def _sign_in_address() -> str:
-    return f"{reverse('sign-in')}?next={reverse('device')}"

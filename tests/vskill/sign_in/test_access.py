@@ -29,9 +29,10 @@ FOR_STRANGERS: Final = {
     *("/api/cli/device/code", "/api/cli/device/token"),
     *("/sign-in", "/sign-out", "/account", "/admin/login/", "/healthz", "/robots.txt", "/api/v1/external-scans/{}"),
 }
-# They are posted to and change nothing; the first asks for a session itself.
+# They are posted to and change nothing; the first two ask for a session themselves.
 READ_BY_POST: Final = {
     "/device",
+    "/account/tokens",
     "/api/v1/skills/check-updates",
     "/api/v1/skills/installs",
     "/api/v1/skills/{}/installs",
