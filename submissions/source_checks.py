@@ -20,6 +20,7 @@ from submissions.source.git_process import SEARCH_PATH
 from submissions.source.hosts import normalise_host, refuse_private_name
 from vskill.configuration import BASE_DIR
 from vskill.environments import WorkerEnv, all_environments
+from vskill.webhook_secrets import WEBHOOKS
 
 # What stands in examples, and what nobody's token is.
 _PLACEHOLDER: Final = re.compile(
@@ -28,6 +29,7 @@ _PLACEHOLDER: Final = re.compile(
     re.IGNORECASE,
 )
 _SHORTEST: Final = 8
+_SHORTEST_OF_WEBHOOKS: Final = 16
 _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 
 
@@ -39,7 +41,8 @@ def check_sources(app_configs: Sequence[Any] | None, **_kwargs: Any) -> list[Che
     except ImproperlyConfigured:
         # Reported by the check of the environments themselves.
         return []
-    problems = [problem for env in environments for problem in (*_authority(env), *_credentials(env), *_keys(env))]
+    of_each = (_authority, _credentials, _keys, _webhooks)
+    problems = [problem for env in environments for check in of_each for problem in check(env)]
     if any(env.secrets for env in environments):
         problems += readable_by_others(BASE_DIR / ".env")
     return problems
@@ -116,6 +119,17 @@ def _keys(env: WorkerEnv) -> Iterator[CheckMessage]:
                     id="submissions.W008",
                 )
         yield from readable_by_others(Path(one.key_file))
+
+
+def _webhooks(env: WorkerEnv) -> Iterator[CheckMessage]:
+    for name in sorted({WEBHOOKS, *(one.secret for one in env.policy.webhook_secrets)} & env.secrets.keys()):
+        secret = env.secret(name)
+        if len(secret) < _SHORTEST_OF_WEBHOOKS or _PLACEHOLDER.fullmatch(secret):
+            yield CheckWarning(
+                f"The secret {name!r} that signs webhooks in environment {env.name!r} is short or a placeholder.",
+                hint="Anybody who guesses it can have repositories looked at. Take one of `openssl rand -hex 32`.",
+                id="submissions.W009",
+            )
 
 
 def readable_by_others(path: Path) -> list[CheckMessage]:

@@ -6,6 +6,7 @@ from django.urls import path
 
 from submissions import api, api_many, job_pages, live_status, submit_page, views
 from submissions.external_scans import views as external_scans
+from submissions.following import views as following
 from submissions.scan_again import views as scan_again
 
 app_name = "submissions"
@@ -22,6 +23,7 @@ urlpatterns = [
     path("api/v1/submissions", api.submissions, name="api-submissions"),
     path("api/v1/submissions/<str:submission_id>", api.submission, name="api-submission"),
     path("api/v1/external-scans/<str:scan_id>", external_scans.result, name="external-scan"),
+    path("api/v1/webhooks/<str:sender>", following.webhook, name="webhook"),
     path("api/v1/listings", api_many.listings, name="api-listings"),
     path("api/v1/listings/<str:listing_id>", api_many.listing, name="api-listing"),
     path("api/v1/jobs", api_many.jobs, name="api-jobs"),

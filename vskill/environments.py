@@ -24,6 +24,7 @@ from vskill.errors import VskillError
 from vskill.source_credentials import SourceCredential, check_secrets, read_credentials, read_proxy
 from vskill.source_ssh_keys import SourceSshKey, read_ssh_keys
 from vskill.variable_kinds import HOSTS, Fault
+from vskill.webhook_secrets import WebhookSecret, check_webhook_secrets, read_webhook_secrets
 
 # It has to fit the namespace column of an entry.
 _NAME: Final = re.compile(r"[a-z0-9_-]{1,64}")
@@ -56,6 +57,7 @@ class Policy:
     ``source_proxy``: address of the proxy through which everything is fetched; the secret of the same name is
     ``user:password`` for it.
     ``source_credentials``: which secret is sent to which host, or owner on a host, that asks for sign-in.
+    ``webhook_secrets``: which secret signs the webhooks of which host, or owner on a host.
     ``trusted_owners``: ``host/owner`` whose skills are not held for findings below critical (VENDOR_APPROVED).
     ``scan_trusted_owners``: whether engines read the skills of trusted owners; without it they are published as "not
     scanned", with only their format checked.
@@ -75,6 +77,7 @@ class Policy:
     source_ca_file: str = ""
     source_proxy: str = ""
     source_ssh_keys: tuple[SourceSshKey, ...] = ()
+    webhook_secrets: tuple[WebhookSecret, ...] = ()
     source_credentials: tuple[SourceCredential, ...] = ()
     trusted_owners: tuple[str, ...] = ()
     scan_trusted_owners: bool = True
@@ -166,6 +169,8 @@ def _policy_value(name: str, option: str, value: Any) -> Any:
         return _weights(name, value)
     if option == "source_credentials":
         return read_credentials(name, value)
+    if option == "webhook_secrets":
+        return read_webhook_secrets(name, value)
     if option == "source_ssh_keys":
         return read_ssh_keys(name, value)
     if option == "external_scanners":
@@ -236,6 +241,7 @@ def build_environment(name: str, options: Mapping[str, Any], variables: Mapping[
         secrets[secret] = variables[variable]
     allowed = _policy(name, policy)
     check_secrets(name, allowed.source_credentials, secrets)
+    check_webhook_secrets(name, allowed.webhook_secrets, secrets)
     return WorkerEnv(
         name=name,
         hosts=_hosts(name, _listed(name, "hosts", options.get("hosts", ()))),

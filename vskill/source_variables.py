@@ -9,7 +9,9 @@ from vskill.signing_variables import SIGNING_KEY_FILE
 from vskill.source_credentials import is_proxy
 from vskill.variable_kinds import TEXT, Fault, Kind, duration, integer
 from vskill.variables import Variable, grouped
+from vskill.webhook_secrets import WEBHOOKS
 
+WEBHOOK_SECRET: Final = "VSKILL_WEBHOOK_SECRET"  # noqa: S105 - the name of a variable, not a secret
 PROXY_LOGIN: Final = "VSKILL_SOURCE_PROXY_LOGIN"
 
 
@@ -56,11 +58,20 @@ SOURCE_VARIABLES: Final[list[Variable]] = grouped(
         600.0,
         "time between two looks at a [followed repository](following.md); longer where more than 200 are followed",
     ),
+    Variable(
+        WEBHOOK_SECRET,
+        TEXT,
+        "",
+        "what git hosts sign the [webhooks](following.md#webhooks) of followed repositories with, in every environment "
+        "that has no secret of its own for them; without it they are refused",
+        shown="none",
+        secret=True,
+    ),
 )
 
 
 def with_common_sources(environments: Mapping[str, dict[str, Any]], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of all ``environments`` with the authority, the proxy and the signing keys of these variables.
+    """Return the options of all ``environments`` with what these ``values`` give to each of them.
 
     They count for an environment whose policy names none of its own, so that nothing that is added later goes past the
     proxy. An empty one of its own is none.
@@ -81,4 +92,8 @@ def _with_common(options: dict[str, Any], values: Mapping[str, Any]) -> dict[str
     missing = {key: value for key, value in common.items() if value and key not in policy}
     if "source_proxy" in missing and values[PROXY_LOGIN]:
         secrets = {"source_proxy": PROXY_LOGIN, **secrets}
-    return {**options, "policy": {**policy, **missing}, "secrets": secrets} if missing else options
+    if values[WEBHOOK_SECRET]:
+        secrets = {WEBHOOKS: WEBHOOK_SECRET, **secrets}
+    if not missing and secrets == options.get("secrets", {}):
+        return options
+    return {**options, "policy": {**policy, **missing}, "secrets": secrets}

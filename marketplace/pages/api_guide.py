@@ -82,6 +82,10 @@ GROUPS: Final = (
         "",
         (
             Call("GET /healthz", "200 while web, consumer and scheduler live; 503 with the one that does not."),
+            Call(
+                "POST /api/v1/webhooks/{github|gitlab|gitea}",
+                "The signed webhook of a push; 202 queues a look.",
+            ),
             Call("GET /api/v1/blocklist", "What this registry refuses, and why."),
         ),
     ),

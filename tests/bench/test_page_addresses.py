@@ -37,6 +37,7 @@ WRITES = {
     "installs",
     "check-updates",
     "external-scans/{}",
+    "webhooks/{}",
     "listings",
     "jobs",
     "device/code",

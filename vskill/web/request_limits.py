@@ -23,6 +23,7 @@ JSON_API: Final = (
     "/api/v1/listings",
     "/api/v1/jobs",
     "/api/v1/external-scans",
+    "/api/v1/webhooks",
     "/api/cli/device",
 )
 _CODES: Final = {413: "too_large", 408: "timeout"}

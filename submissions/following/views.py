@@ -1,0 +1,41 @@
+"""Where git hosts post their webhooks."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, JsonResponse
+from django.views.decorators.csrf import csrf_exempt
+
+from submissions.api_answers import not_allowed
+from submissions.following.signatures import Delivery, Sender
+from submissions.following.webhooks import WebhookRefused, receive
+from vskill.kv.clock import isoformat
+from vskill.kv.threads import writers
+from vskill.rate_limits.kinds import Form, Kind, rated
+from vskill.worker_context import require_worker_env
+
+
+# csrf_exempt: what is posted is signed, and no cookie is read. Counted as reads, because all pushes of a company come
+# from one address.
+@rated(Kind.READS, Form.JSON)
+@csrf_exempt
+async def webhook(request: HttpRequest, sender: str) -> JsonResponse:
+    """Take a webhook of a push, or answer why it is refused; see ``receive``. Nothing of git is read meanwhile."""
+    if request.method != "POST":
+        return not_allowed(request, "POST")
+    if sender not in set(Sender):
+        known = ", ".join(Sender)
+        return _answer(404, "unknown_sender", f"Webhooks are taken of: {known}. Nothing was written.")
+    try:
+        taken = await writers.run(
+            receive, require_worker_env(), Delivery(Sender(sender), request.headers, request.body)
+        )
+    except WebhookRefused as refused:
+        return _answer(refused.status, refused.reason, str(refused))
+    if taken.look_at is None:
+        return JsonResponse({"outcome": "ignored", "message": "It is about no push. Nothing was written."})
+    queued = {"outcome": "queued", "repoUrl": taken.repo_url, "lookAt": isoformat(taken.look_at)}
+    return JsonResponse(queued, status=202)
+
+
+def _answer(status: int, code: str, message: str) -> JsonResponse:
+    return JsonResponse({"error": code, "message": message}, status=status)
