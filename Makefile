@@ -1,8 +1,9 @@
 # `make` alone prints what there is. Everything is installed below .venv; PYTHON names the interpreter it is made from.
 
 PYTHON ?= python3
-# Processes that run tests side by side.
-JOBS ?= 2
+# Processes that run tests side by side: one more than the cores of a small machine, because many tests wait for a
+# process, a browser or a client.
+JOBS ?= 3
 # More arguments for pytest, the benchmark or the mutants: make test ARGS="tests/vskill/kv -k list"
 ARGS ?=
 # One database alone: make test DB=sqlite, or DB=postgres
