@@ -24,7 +24,7 @@ from securesystemslib.dsse import Envelope
 from securesystemslib.exceptions import VerificationError
 from securesystemslib.signer._key import SSlibKey
 
-from marketplace.catalog import quarantine_version, yank_version
+from marketplace.catalog import delete_skill, quarantine_version, rename_skill, restore, yank_version
 from marketplace.provenance.signing import sign_published
 from tests.marketplace.factories import publish_example, skill_md
 from tests.marketplace.provenance import rfc9162
@@ -204,6 +204,9 @@ def test_the_log_proves_each_verdict_and_withdrawal_and_that_nothing_of_it_was_c
             publish_example(env, name=f"skill-{number}", verdict="held" if number == 3 else "clear")
         sign_published(env)
         before = log_root(client, client.get("/api/v1/log/checkpoint").content.decode())
+        rename_skill(env, "skill-4", "another-name", actor="test", reason="asked for")
+        delete_skill(env, "skill-0", actor="test", reason="a reason that is nobody's business")
+        restore(env, "skill-0", actor="test", reason="a mistake")
         yank_version(env, "skill-1", "0.0.1", actor="test", reason="a reason that is nobody's business")
         quarantine_version(env, "skill-3", "0.0.1", actor="test", reason="a reason that is nobody's business")
         sign_published(env)
@@ -220,17 +223,21 @@ def test_the_log_proves_each_verdict_and_withdrawal_and_that_nothing_of_it_was_c
         refused = [
             client.get(f"/api/v1/log/{query}").status_code
             for query in (
-                "inclusion?index=7",
+                "inclusion?index=10",
                 "inclusion",
-                "inclusion?index=0&size=8",
+                "inclusion?index=0&size=11",
                 "consistency?first=0",
                 "entries?x=1",
             )
         ]
     events = [json.loads(entry) for entry in entries]
-    assert [one["type"] for one in events] == ["published"] * 5 + ["yanked", "version-quarantined"]
+    assert [one["type"] for one in events] == ["published"] * 5 + [
+        *("renamed", "deleted", "restored", "yanked", "version-quarantined"),
+    ]
     assert [one["verdict"] for one in events[:5]] == ["clear", "clear", "clear", "held", "clear"]
-    assert events[5]["contentHash"] == events[1]["contentHash"]
+    assert events[8]["contentHash"] == events[1]["contentHash"]
+    assert events[5]["identity"] == events[4]["identity"]
+    assert (events[4]["skill"], events[5]["skill"]) == ("skill-4", "another-name")
     assert (entries[first["index"]], entries[last["index"]]) == (first["entry"], last["entry"])
     assert "nobody" not in "".join(entries)
     assert refused == [400] * 5

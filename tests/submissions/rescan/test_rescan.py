@@ -17,7 +17,16 @@ from django.test.utils import CaptureQueriesContext
 from marketplace.likeness.known import find_equal
 from marketplace.likeness.published import files_of, same_content
 from marketplace.likeness.signature import signature
-from marketplace.models import LaterScan, PastScan, ReferenceEntry, SkillEntry, SkillFlag, SkillVersion, VersionShingle
+from marketplace.models import (
+    LaterScan,
+    LogPending,
+    PastScan,
+    ReferenceEntry,
+    SkillEntry,
+    SkillFlag,
+    SkillVersion,
+    VersionShingle,
+)
 from submissions import messages
 from submissions.models import QueueMessage
 from submissions.operations import approve
@@ -93,6 +102,15 @@ async def test_a_verdict_that_got_worse_flags_the_version_and_a_better_one_clear
     await work_off(env)
     assert not await SkillFlag.objects.aexists()
     assert (await readers.run(lambda: SkillEntry.objects.get(slug="bad"))).flag_reason == ""
+    # The log has each verdict that was another one, and the flag; the second scan said what the first did.
+    told = LogPending.objects.filter(version_number=bad.pk).order_by("pk").values_list("body", flat=True)
+    [published, scanned, flagged, cleared] = [json.loads(body) async for body in told]
+    assert [one["type"] for one in (published, scanned, flagged, cleared)] == [
+        *("published", "scanned", "flagged", "flag-cleared"),
+    ]
+    assert (published["verdict"], scanned["verdict"]) == ("clear", flag.details["verdict"])
+    assert (scanned["contentHash"], cleared["cause"]) == (bad.content_hash, "verdict")
+    assert await LogPending.objects.filter(version_number=good.pk).acount() == 1
 
 
 async def test_what_a_skill_does_and_refers_to_is_renewed_with_the_verdict(env: WorkerEnv, client: Client) -> None:
