@@ -62,6 +62,21 @@ GROUPS: Final = (
         ),
     ),
     CallGroup(
+        "Check",
+        "What is signed of a version, where the registry has keys, and the log of verdicts and withdrawals.",
+        (
+            Call(
+                "GET /api/v1/skills/{slug}/provenance?version=", "Its statement, its keys and its entries in the log."
+            ),
+            Call("GET /skills/{slug}/download/{version}.model.sig", "The signature of its files; also .intoto.json."),
+            Call("GET /.well-known/vskill-keys.json", "The public keys, those that sign now first."),
+            Call("GET /api/v1/log", "The signed head of the log; /checkpoint behind it for the note alone."),
+            Call("GET /api/v1/log/entries?start=&end=", "Entries of the log, at most 500."),
+            Call("GET /api/v1/log/inclusion?index=&size=", "The proof that the log has an entry."),
+            Call("GET /api/v1/log/consistency?first=&second=", "The proof that the log began as it was then."),
+        ),
+    ),
+    CallGroup(
         "Submit",
         "The answer is the state that the submission really has; follow it at its own address.",
         (
