@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from unittest.mock import patch
 
 import pytest
@@ -12,9 +13,12 @@ from django.test import AsyncClient
 
 from marketplace.models import SkillEntry
 from marketplace.pages import lists as page_data
+from marketplace.provenance.signing import sign_published
 from marketplace.skills.downloads import count_download_sync
 from tests.marketplace.pages.page_factory import publish
+from tests.marketplace.provenance.signing_registry import signing_with
 from vskill.environments import WorkerEnv
+from vskill.kv.threads import writers
 
 pytestmark = pytest.mark.django_db(transaction=True)
 put = sync_to_async(publish)
@@ -202,21 +206,31 @@ async def test_every_page_forbids_scripts_and_frames_of_others(env: WorkerEnv) -
     assert "unsafe" not in policy
 
 
-async def test_what_the_page_about_the_api_says_is_there(env: WorkerEnv) -> None:
+async def test_what_the_page_about_the_api_says_is_there(env: WorkerEnv, tmp_path: Path) -> None:
     await put(env, version="1.0.0")
     shown = (await page("/about/api")).replace("&amp;", "&")
     requests = re.findall(r"<code>GET (/\S+?)</code>", shown)
     assert len(requests) > 8
-    known = {"{slug}": "release-notes", "{version}": "1.0.0", "?q=": "?q=notes", "path=&": "path=SKILL.md&"}
-    for request in requests:
-        address = request
-        for name, value in known.items():
-            address = address.replace(name, value)
-        if "{id}" in address or address == "/healthz":
-            continue
-        url = re.sub(r"\w+=(?=&|$)&?", "", address)
-        response = await AsyncClient().get(url, headers={"X-Skills-Update-Check": "1"})
-        assert response.status_code == 200, request
+    known = {
+        "{slug}": "release-notes",
+        "{version}": "1.0.0",
+        "?q=": "?q=notes",
+        "path=&": "path=SKILL.md&",
+        "index=&": "index=0&",
+        "first=&": "first=1&",
+    }
+    # What is signed is there where the registry signs.
+    with signing_with(tmp_path / "keys.pem") as signing:
+        await writers.run(sign_published, signing)
+        for request in requests:
+            address = request
+            for name, value in known.items():
+                address = address.replace(name, value)
+            if "{id}" in address or address == "/healthz":
+                continue
+            url = re.sub(r"\w+=(?=&|$)&?", "", address)
+            response = await AsyncClient().get(url, headers={"X-Skills-Update-Check": "1"})
+            assert response.status_code == 200, request
 
 
 async def test_the_old_address_of_an_icon_leads_to_ours(env: WorkerEnv) -> None:
