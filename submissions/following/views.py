@@ -8,6 +8,7 @@ from django.views.decorators.csrf import csrf_exempt
 from submissions.api_answers import not_allowed
 from submissions.following.signatures import Delivery, Sender
 from submissions.following.webhooks import WebhookRefused, receive
+from vskill.accounts.access import asks_for
 from vskill.kv.clock import isoformat
 from vskill.kv.threads import writers
 from vskill.rate_limits.kinds import Form, Kind, rated
@@ -17,6 +18,7 @@ from vskill.worker_context import require_worker_env
 # csrf_exempt: what is posted is signed, and no cookie is read. Counted as reads, because all pushes of a company come
 # from one address.
 @rated(Kind.READS, Form.JSON)
+@asks_for(None)
 @csrf_exempt
 async def webhook(request: HttpRequest, sender: str) -> JsonResponse:
     """Take a webhook of a push, or answer why it is refused; see ``receive``. Nothing of git is read meanwhile."""

@@ -24,8 +24,9 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 PASSWORD: Final = "long enough to pass"
 # Everything that answers a stranger of a closed registry: it leads to the sign-in, tells no more than that the server
-# is alive, checks the signature of a scanner, or lets a program wait for somebody who signs in and lets it in.
+# is alive, checks the signature of a scanner or a git host, or lets a program wait for whoever lets it in.
 FOR_STRANGERS: Final = {
+    "/api/v1/webhooks/{}",
     *("/api/cli/device/code", "/api/cli/device/token"),
     *("/sign-in", "/sign-out", "/account", "/admin/login/", "/healthz", "/robots.txt", "/api/v1/external-scans/{}"),
 }
