@@ -7,6 +7,7 @@ from django.urls import URLPattern, URLResolver, include, path
 from marketplace.badges import views as badges
 from marketplace.crawlers import views as crawlers
 from marketplace.feeds import views as feeds
+from marketplace.mcp import views as mcp
 from marketplace.pages import collection_views, compare_views, views
 from marketplace.visitor_reports import views as reports
 
@@ -15,6 +16,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     # Before the pages, so that no page shadows a URL of the API.
     path("", include("marketplace.api.urls")),
     path("", include("marketplace.git.urls")),
+    path("mcp", mcp.endpoint, name="mcp"),
     *(path(f"feeds/{kind}.atom", feeds.feed, {"kind": kind}, name=f"feed-{kind}") for kind in feeds.KINDS),
     path("publishers/<str:handle>/feed.atom", feeds.publisher_feed, name="publisher-feed"),
     path("sitemap.xml", crawlers.sitemap, name="sitemap"),

@@ -41,7 +41,9 @@ WRITES = {
     "listings",
     "jobs",
     "device/code",
-} | {"git-upload-pack"}
+    "git-upload-pack",
+    "mcp",
+}
 # The first lasts as long as a submission does, the second tells of processes, the next are what is compared with and
 # what takes submissions, and the others are of an account.
 OTHERS = {

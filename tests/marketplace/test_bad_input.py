@@ -29,6 +29,7 @@ OF_PROGRAMS = (
     *("/.well-known/", "/download/", ".atom", "/sitemap", "/robots.txt", "/llms.txt", "/badge.svg", "/oembed"),
     "/git/",
     "/marketplace.json",
+    "/mcp",
 )
 PUBLIC = [route.replace(PLACE, "none") for route in every_route() if not route.startswith("/admin/")]
 KINDS = {Form.PAGE: "text/html", Form.TEXT: "text/plain", Form.JSON: "application/json"}

@@ -32,6 +32,7 @@ FOR_STRANGERS: Final = {
 }
 # They are posted to and change nothing; the first two ask for a session themselves.
 READ_BY_POST: Final = {
+    "/mcp",
     "/device",
     "/account/tokens",
     "/api/v1/skills/check-updates",
