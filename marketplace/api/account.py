@@ -7,10 +7,13 @@ from typing import Any, Final
 from django.http import HttpResponse
 
 from marketplace.api.http import SAFE, ApiCall, api_view, json_response
+from marketplace.api.lookup import named_skill
+from marketplace.stars import star, unstar
+from vskill.access_tokens.scopes import Scope
 from vskill.accounts.roles import Action, may
 from vskill.environments import WorkerEnv
 from vskill.rate_limits.kinds import Form
-from vskill.web.bearer_tokens import token_of, unauthorised
+from vskill.web.bearer_tokens import lacks, token_of, unauthorised
 
 _WITHOUT: Final = (
     "You are not signed in. Reading needs no account here; whoever has a token sends it as Authorization: Bearer, "
@@ -35,6 +38,21 @@ def whoami(call: ApiCall) -> HttpResponse:
     answer = json_response({"user": user, "token": about})
     answer["Cache-Control"] = "no-store"
     return answer
+
+
+@api_view("POST", "DELETE")
+def stars(call: ApiCall) -> HttpResponse:
+    """Give a skill the star of whoever the token belongs to, or take it back; both can be repeated."""
+    token = token_of(call.request)
+    if token is None:
+        return unauthorised(Form.TEXT, f"A star is given by somebody. {_WITHOUT}")
+    if (refusal := lacks(call.request, Scope.SUBMIT)) is not None:
+        return refusal
+    skill = named_skill(call)
+    if call.request.method == "POST":
+        return json_response({"ok": True, "starred": True, "alreadyStarred": not star(call.env, skill, token.user_id)})
+    had = unstar(call.env, skill, token.user_id)
+    return json_response({"ok": True, "unstarred": True, "alreadyUnstarred": not had})
 
 
 def _role(env: WorkerEnv, user: Any) -> str:

@@ -47,6 +47,7 @@ from marketplace.skills.newest_scan import newest_scan
 from marketplace.skills.slugs import base_slug
 from marketplace.skills.visibility import light_versions
 from marketplace.skills.withdrawal import nothing_offered
+from marketplace.stars import stars_of
 from vskill.visitors.reads import list_reads
 
 # clawhub's names of sort orders. Skills have no ratings here, so its two orders by rating are the order by downloads.
@@ -121,18 +122,11 @@ def detail(call: ApiCall) -> HttpResponse:
     skill = named_skill(call, hidden=True)
     if not is_visible(skill):
         shape = withheld_shape(skill)
-        return json_response(
-            {
-                "skill": shape,
-                "latestVersion": None,
-                "metadata": None,
-                "owner": None,
-                "moderation": None,
-                "blocked": True,
-            }
-        )
+        nothing = dict.fromkeys(("latestVersion", "metadata", "owner", "moderation"))
+        return json_response({"skill": shape, **nothing, "blocked": True})
     latest = find_version_sync(call.env, skill) if skill.latest_version else None
     shape = skill_shape(skill, latest)
+    shape["stats"]["stars"] = stars_of(call.env, skill)
     if latest is None:
         shape["summary"] = f"{nothing_offered(call.env, skill)} {shape['summary']}"
     body: dict[str, Any] = {

@@ -59,7 +59,7 @@ urlpatterns: list[URLPattern] = [
     path("api/v1/resolve", clawhub.resolve),
     path("api/v1/download", files.download),
     path("api/v1/whoami", account.whoami),
-    path("api/v1/stars/<str:slug>", clawhub.not_offered("stars")),
+    path("api/v1/stars/<str:slug>", account.stars),
     path("api/v1/blocklist", vskill_cli.blocklist),
     path("api/v1/blocklist/check", vskill_cli.blocklist_check),
     path("api/v1/log", log.head, name="log"),

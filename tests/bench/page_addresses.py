@@ -140,7 +140,7 @@ def _single(sample: Sample) -> Iterator[str]:
     yield from ("/.well-known/vskill-keys.json", "/.well-known/vskill-keys/none.pem")
     yield from (f"{api}/log", f"{api}/log/checkpoint", f"{api}/log/entries", f"{api}/log/inclusion?index=0")
     yield f"{api}/log/consistency?first=1"
-    yield from (f"{api}/whoami", f"{api}/stars/{sample.slug}", f"{api}/skills/-/upload")
+    yield from (f"{api}/whoami", f"{api}/skills/-/upload")
     yield f"{api}/blocklist/check?name={sample.slug}"
     owner, repository = sample.repository.rsplit("/", 2)[-2:]
     for named in (f"{api}/skills/{sample.slug}", f"{api}/skills/{owner}/{repository}/{sample.slug}"):

@@ -41,6 +41,7 @@ WRITES = {
     "listings",
     "jobs",
     "device/code",
+    "stars/{}",
     "git-upload-pack",
     "mcp",
 }

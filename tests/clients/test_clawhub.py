@@ -106,12 +106,15 @@ def test_it_finds_the_api_by_the_address_of_the_site(env: WorkerEnv, machine: Cl
 def test_it_logs_in_with_a_token_until_that_is_revoked(env: WorkerEnv, machine: ClientMachine) -> None:
     publish_example(env)
     user = get_user_model()._default_manager.create_user("ada")
-    row, token = make_token(env, user, name="laptop", scopes=[Scope.READ])
+    row, token = make_token(env, user, name="laptop", scopes=[Scope.SUBMIT])
 
     assert "Logged in as @ada" in machine.shell(f"npx clawhub login --token {token} --no-input")
     assert "ada" in machine.shell("npx clawhub whoami")
     assert "hello-skill" in machine.shell("npx clawhub search hello")
     machine.shell("npx clawhub install hello-skill")
+
+    for command, said in (("star", "Starred"), ("star", "already starred"), ("unstar", "Unstarred")):
+        assert said in machine.shell(f"npx clawhub {command} @acme/hello-skill --yes")
 
     revoke(row, actor="ada", reason="lost")
     for command in ("whoami", "search hello", "install hello-skill --force"):

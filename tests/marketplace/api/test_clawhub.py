@@ -216,7 +216,6 @@ def test_install_and_verify_name_the_archive(client: Client, env: WorkerEnv) -> 
     ("method", "address", "status"),
     [
         ("post", "/api/v1/skills/-/upload-url", 404),
-        ("post", "/api/v1/stars/hello-skill", 404),
         ("post", "/api/v1/skills", 405),
         ("delete", "/api/v1/skills/hello-skill", 405),
     ],
