@@ -28,6 +28,8 @@ NOT_RUN: Final = {
     "consume": "runs until it is stopped",
     "schedule": "runs until it is stopped",
     "createsuperuser": "asks questions",
+    "signing_key": "writes below /etc; tests/marketplace/provenance makes keys elsewhere",
+    "verify_version": "names a version that has to be published; tests/marketplace/provenance verifies some",
     "semgrep_scanner": "runs until it is stopped; tests/submissions/external_scans starts it",
     "--skill": "names a skill that has to be published",
     "--skills": "writes many; tests/end_to_end/test_many_skills writes fewer",

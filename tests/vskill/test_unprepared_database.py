@@ -41,6 +41,7 @@ ARGUMENTS = {
     "sign_published": [],
     "signing_key": ["list"],
     "submit": ["acme/skills"],
+    "token": ["list"],
     "verify_store": [],
     "verify_version": ["hello-skill", "1.0.0"],
 }
