@@ -28,6 +28,8 @@ NOT_RUN: Final = {
     "consume": "runs until it is stopped",
     "schedule": "runs until it is stopped",
     "createsuperuser": "asks questions",
+    "follow": "the example of blocking blocks its repository; tests/submissions/following runs it",
+    "unfollow": "ends what the one above begins",
     "signing_key": "writes below /etc; tests/marketplace/provenance makes keys elsewhere",
     "verify_version": "names a version that has to be published; tests/marketplace/provenance verifies some",
     "semgrep_scanner": "runs until it is stopped; tests/submissions/external_scans starts it",
