@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
-from django.http import HttpRequest, JsonResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.csrf import csrf_exempt
 
 from submissions.api_answers import (
     body_object,
     errors_answered,
     not_allowed,
+    read_from_anywhere,
     repository_of,
     takes_only,
     texts_of,
@@ -36,7 +37,8 @@ from vskill.worker_context import require_worker_env
 # csrf_exempt: the API reads no cookie, so a browser cannot be made to submit in somebody's name.
 @rated(Kind.SUBMISSIONS, Form.JSON)
 @csrf_exempt
-async def submissions(request: HttpRequest) -> JsonResponse:
+@read_from_anywhere
+async def submissions(request: HttpRequest) -> HttpResponse:
     """List the newest submissions, or submit a repository."""
     if request.method not in ("GET", "HEAD", "POST"):
         return not_allowed(request, "GET, HEAD, POST")
@@ -134,7 +136,8 @@ def _accepted(env: WorkerEnv, answer: Accepted) -> dict[str, Any]:
 
 @rated(Kind.READS, Form.JSON)
 @csrf_exempt
-async def submission(request: HttpRequest, submission_id: str) -> JsonResponse:
+@read_from_anywhere
+async def submission(request: HttpRequest, submission_id: str) -> HttpResponse:
     """Return one submission with its steps."""
     if request.method not in ("GET", "HEAD"):
         return not_allowed(request, "GET, HEAD")

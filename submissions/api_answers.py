@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from functools import wraps
 from typing import Any, Final
 
-from django.http import HttpRequest, JsonResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 
+from marketplace.api.http import SAFE, allow_any_origin, offered
 from submissions.discovery import NoSkillFound
 from submissions.intake import IntakeBusy
 from submissions.source.errors import InvalidRepositoryURL, SourceError
@@ -43,12 +44,27 @@ def error_answer(error: VskillError, status: int) -> JsonResponse:
     return response
 
 
-def not_allowed(request: HttpRequest, methods: str) -> JsonResponse:
-    """Return the answer for a method that is not among ``methods``."""
+def not_allowed(request: HttpRequest, methods: str) -> HttpResponse:
+    """Return the answer for a method that is not among ``methods``; OPTIONS is told which are."""
+    if request.method == "OPTIONS":
+        return offered(*methods.split(", "))
     message = f"This registry does not offer {request.method} here."
     response = JsonResponse({"error": "method_not_allowed", "message": message}, status=405)
     response["Allow"] = methods
     return response
+
+
+def read_from_anywhere(
+    view: Callable[..., Awaitable[HttpResponse]],
+) -> Callable[..., Coroutine[Any, Any, HttpResponse]]:
+    """Let pages of any origin read what a view answers to a safe method; no cookie is involved."""
+
+    @wraps(view)
+    async def answered(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        answer = await view(request, *args, **kwargs)
+        return allow_any_origin(answer) if request.method in SAFE else answer
+
+    return answered
 
 
 def body_object(request: HttpRequest) -> dict[str, Any]:

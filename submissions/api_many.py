@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from django.http import HttpRequest, JsonResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.csrf import csrf_exempt
 
 from submissions.api_answers import (
@@ -13,6 +13,7 @@ from submissions.api_answers import (
     error_answer,
     errors_answered,
     not_allowed,
+    read_from_anywhere,
     repository_of,
     takes_only,
     texts_of,
@@ -30,14 +31,14 @@ from vskill.visitors.reads import intake_reads
 from vskill.worker_context import require_worker_env
 
 MAX_PAGE: Final = 200
-_LONGEST_WORDS: Final = 200
-_DIGITS: Final = 9
+LONGEST_WORDS: Final = 200
+DIGITS: Final = 9
 
 
 def _page(request: HttpRequest) -> tuple[int, int]:
     """Return the cursor and the limit of a call; raises BadRequest for what is no number."""
     cursor, limit = request.GET.get("cursor") or "0", request.GET.get("limit") or str(PAGE)
-    if any(len(one) > _DIGITS or not (one.isascii() and one.isdigit()) for one in (cursor, limit)):
+    if any(len(one) > DIGITS or not (one.isascii() and one.isdigit()) for one in (cursor, limit)):
         raise BadRequest("'cursor' is one that a call answered, and 'limit' a number. Nothing was read.")
     return int(cursor), max(1, min(int(limit), MAX_PAGE))
 
@@ -45,7 +46,7 @@ def _page(request: HttpRequest) -> tuple[int, int]:
 # csrf_exempt, here and below: the API reads no cookie, so a browser cannot be made to submit in somebody's name.
 @rated(Kind.SUBMISSIONS, Form.JSON)
 @csrf_exempt
-async def listings(request: HttpRequest) -> JsonResponse:
+async def listings(request: HttpRequest) -> HttpResponse:
     """List the skills of a repository, and keep the list for the calls that read its next pages."""
     return await _list_repository(request) if request.method == "POST" else not_allowed(request, "POST")
 
@@ -61,7 +62,8 @@ async def _list_repository(request: HttpRequest) -> JsonResponse:
 
 @rated(Kind.READS, Form.JSON)
 @csrf_exempt
-async def listing(request: HttpRequest, listing_id: str) -> JsonResponse:
+@read_from_anywhere
+async def listing(request: HttpRequest, listing_id: str) -> HttpResponse:
     """Return a page of a list of skills; ``?folder=`` and ``?q=`` narrow it down."""
     return (
         await _read_listing(request, listing_id)
@@ -78,8 +80,8 @@ async def _read_listing(request: HttpRequest, listing_id: str) -> JsonResponse:
     except ListingExpired as error:
         return error_answer(error, 404)
     words = request.GET.get("q", "")
-    if len(words) > _LONGEST_WORDS:
-        raise BadRequest(f"'q' has {len(words)} characters. It can have {_LONGEST_WORDS}. Nothing was read.")
+    if len(words) > LONGEST_WORDS:
+        raise BadRequest(f"'q' has {len(words)} characters. It can have {LONGEST_WORDS}. Nothing was read.")
     choice = Choice(folder_of(request.GET.get("folder", "")), words)
     return await _listing_page(listing_id, discovery, choice, *_page(request))
 
@@ -104,7 +106,7 @@ async def _listing_page(
 
 @rated(Kind.SUBMISSIONS, Form.JSON)
 @csrf_exempt
-async def jobs(request: HttpRequest) -> JsonResponse:
+async def jobs(request: HttpRequest) -> HttpResponse:
     """Submit the skills of a repository, or of a folder in it, as one job."""
     return await _start(request) if request.method == "POST" else not_allowed(request, "POST")
 
@@ -121,7 +123,8 @@ async def _start(request: HttpRequest) -> JsonResponse:
 
 @rated(Kind.READS, Form.JSON)
 @csrf_exempt
-async def job(request: HttpRequest, job_id: str) -> JsonResponse:
+@read_from_anywhere
+async def job(request: HttpRequest, job_id: str) -> HttpResponse:
     """Return how far a job is, with a page of its skills; ``?standing=`` narrows the page down."""
     return await _look(request, job_id) if request.method in ("GET", "HEAD") else not_allowed(request, "GET, HEAD")
 
@@ -146,7 +149,7 @@ async def _look(request: HttpRequest, job_id: str) -> JsonResponse:
 
 @rated(Kind.READS, Form.JSON)
 @csrf_exempt
-async def stop(request: HttpRequest, job_id: str) -> JsonResponse:
+async def stop(request: HttpRequest, job_id: str) -> HttpResponse:
     """Stop a job: what waits is withdrawn, what is done stays. Only whoever started it has its ``stopKey``."""
     return await _stop(request, job_id) if request.method == "POST" else not_allowed(request, "POST")
 

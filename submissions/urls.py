@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from submissions import api, api_many, job_pages, live_status, submit_page, views
+from submissions import api, api_many, described, job_pages, live_status, submit_page, views
 from submissions.external_scans import views as external_scans
 from submissions.following import views as following
 from submissions.scan_again import views as scan_again
@@ -20,6 +20,7 @@ urlpatterns = [
     path("api/v1/skills/<str:slug>/scan-again", scan_again.api_scan_again, name="api-scan-again"),
     path("jobs/<str:job_id>", job_pages.job, name="job"),
     path("jobs/<str:job_id>/stop", job_pages.stop, name="job-stop"),
+    path("api/v1/openapi.json", described.openapi, name="openapi"),
     path("api/v1/submissions", api.submissions, name="api-submissions"),
     path("api/v1/submissions/<str:submission_id>", api.submission, name="api-submission"),
     path("api/v1/external-scans/<str:scan_id>", external_scans.result, name="external-scan"),

@@ -11,6 +11,7 @@ from typing import Any, Final
 from django.http import HttpResponse
 
 from marketplace.addresses import public_base
+from marketplace.api.bounds import LIST_LIMIT, LONGEST_CURSOR, SEARCH_LIMIT
 from marketplace.api.contract import contract_fields
 from marketplace.api.http import (
     SAFE,
@@ -51,13 +52,7 @@ from marketplace.stars import stars_of
 from vskill.visitors.reads import list_reads
 
 # clawhub's names of sort orders. Skills have no ratings here, so its two orders by rating are the order by downloads.
-_SORTS: Final = {
-    "": "updated",
-    "createdAt": "newest",
-    "stars": "downloads",
-    "rating": "downloads",
-    "installs": "downloads",
-}
+_SORTS: Final = {"": "updated", "createdAt": "newest"} | dict.fromkeys(("stars", "rating", "installs"), "downloads")
 _FILTERS: Final = ("publisher", "verdict", "license", "tag", "capability", "agent", "prefix")
 
 
@@ -72,7 +67,7 @@ def discovery(call: ApiCall) -> HttpResponse:
 def search(call: ApiCall) -> HttpResponse:
     """Search for ``q``, or look up one slug with ``mode=exact``; return the hits, best first."""
     takes_only(call, "q", "limit", "mode")
-    query, limit = parameter(call, "q"), requested_limit(call, 25, 100)
+    query, limit = parameter(call, "q"), requested_limit(call, *SEARCH_LIMIT)
     if (mode := parameter(call, "mode")) not in ("", "exact"):
         raise ApiError(400, f"There is no mode {mode[:40]!r}. The only one is exact.")
     answer = search_answer(call.env, query, limit=limit)
@@ -106,8 +101,8 @@ def skills(call: ApiCall) -> HttpResponse:
     check_filters(call.env, filters)
     if sort not in SORTS:
         raise InvalidListing(f"A list has no order {given!r}. Choose one of {', '.join(SORTS)}.")
-    cursor = parameter(call, "cursor", longest=2000) or None
-    page = list_skills(call.env, filters, sort=sort, limit=requested_limit(call, 25, 200), cursor=cursor)
+    cursor = parameter(call, "cursor", longest=LONGEST_CURSOR) or None
+    page = list_skills(call.env, filters, sort=sort, limit=requested_limit(call, *LIST_LIMIT), cursor=cursor)
     items = [list_item(offered.skill, offered.latest) for offered in with_latest_versions(call.env, page.skills)]
     return json_response({"items": items, "nextCursor": page.next_cursor, **loosened_fields(page.loosened)})
 
@@ -146,7 +141,7 @@ def versions(call: ApiCall) -> HttpResponse:
     """List the versions of a skill, newest first: ``items`` for clawhub, ``versions`` for vskill."""
     takes_only(call, "limit", "cursor", "ownerHandle")
     skill = named_skill(call)
-    limit, cursor = requested_limit(call, 25, 200), parameter(call, "cursor")
+    limit, cursor = requested_limit(call, *LIST_LIMIT), parameter(call, "cursor")
     rows = fetchable_versions(
         SkillVersion.objects.using(call.env.database).filter(namespace=call.env.name, skill=skill)
     )

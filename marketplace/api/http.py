@@ -14,6 +14,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpRespons
 from django.utils.http import quote_etag
 from django.views.decorators.csrf import csrf_exempt
 
+from marketplace.api.bounds import LIMIT_DIGITS, LONGEST
 from marketplace.errors import InvalidListing, MarketplaceError
 from vskill.environments import WorkerEnv
 from vskill.hidden_characters import visible
@@ -116,6 +117,8 @@ def api_view(
         @csrf_exempt
         @wraps(view)
         async def answer(request: HttpRequest, **arguments: str) -> HttpResponseBase:
+            if request.method == "OPTIONS":
+                return offered(*methods)
             if request.method not in methods:
                 refusal = text_response(f"This registry does not offer {request.method} here.", 405)
                 refusal["Allow"] = ", ".join(methods)
@@ -135,14 +138,35 @@ def api_view(
 
 def _guarded(view: DatabaseView, call: ApiCall) -> HttpResponseBase:
     try:
-        return view(call)
+        return _revalidated(call, view(call))
     except ApiError as refusal:
         return text_response(str(refusal), refusal.status)
     except InvalidListing as error:
         return text_response(str(error), 400)
 
 
-def parameter(call: ApiCall, name: str, *, longest: int = 512) -> str:
+def offered(*methods: str) -> HttpResponse:
+    """Return the answer to OPTIONS: what a route offers, and that pages of any origin may read there."""
+    answer = HttpResponse(status=204, headers={"Allow": ", ".join((*methods, "OPTIONS"))})
+    if "GET" not in methods:
+        return answer
+    allow_any_origin(answer)
+    answer["Access-Control-Allow-Methods"] = ", ".join(SAFE)
+    answer["Access-Control-Allow-Headers"] = "Authorization, Content-Type, If-None-Match"
+    answer["Access-Control-Max-Age"] = "3600"
+    return answer
+
+
+def _revalidated(call: ApiCall, answer: HttpResponseBase) -> HttpResponseBase:
+    """Give JSON that was read an ETag, or answer 304; what is not to be stored has none."""
+    if call.request.method not in SAFE or answer.status_code != 200 or not isinstance(answer, HttpResponse):
+        return answer
+    if answer.get("Content-Type") != "application/json" or "ETag" in answer or "no-store" in answer["Cache-Control"]:
+        return answer
+    return with_etag(call, answer, hashlib.sha256(answer.content).hexdigest())
+
+
+def parameter(call: ApiCall, name: str, *, longest: int = LONGEST) -> str:
     """Return a query parameter, empty where it is absent; raise ``ApiError`` for one over ``longest`` or with NUL."""
     value = call.request.GET.get(name, "")
     if len(value) > longest:
@@ -165,7 +189,7 @@ def requested_limit(call: ApiCall, default: int, highest: int) -> int:
     given = call.request.GET.get("limit", "")
     if not given:
         return default
-    if not given.isascii() or not given.isdigit() or len(given) > 6:
+    if not given.isascii() or not given.isdigit() or len(given) > LIMIT_DIGITS:
         raise ApiError(400, "The parameter limit is a number above 0.")
     return max(1, min(int(given), highest))
 

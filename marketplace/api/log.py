@@ -24,6 +24,8 @@ from marketplace.provenance.proofs import consistency_proof, inclusion_proof, lo
 from vskill.kv.clock import isoformat
 
 MOST_ENTRIES: Final = 500
+# Digits of an index or a size.
+LONGEST_NUMBER: Final = 15
 _NO_HEAD: Final = "The log has no signed head yet; that takes a minute after the first publication."
 
 
@@ -105,6 +107,6 @@ def _number(call: ApiCall, name: str, default: int | None, highest: int) -> int:
         if default is not None:
             return default
         raise ApiError(400, f"The parameter {name} is missing.")
-    if not given.isascii() or not given.isdigit() or len(given) > 15 or int(given) > highest:
+    if not given.isascii() or not given.isdigit() or len(given) > LONGEST_NUMBER or int(given) > highest:
         raise ApiError(400, f"The parameter {name} is a number from 0 to {max(highest, 0)}.")
     return int(given)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from django.http import HttpResponse
 from django.urls import reverse
 
 from marketplace.addresses import archive_href, collection_href, public_base, skill_href
+from marketplace.api.bounds import COLLECTIONS_LIMIT
 from marketplace.api.http import SAFE, ApiCall, api_view, json_response, parameter, requested_limit, takes_only
 from marketplace.api.lookup import named_collection
 from marketplace.api.trust import milliseconds, said_of
@@ -19,15 +20,12 @@ from marketplace.skill_sets.install import install_lines
 from marketplace.skill_sets.reading import Member, collection_page, read_set, summaries
 from vskill.visitors.reads import list_reads
 
-_DEFAULT: Final = 25
-_MOST: Final = 100
-
 
 @api_view(*SAFE, reads=list_reads)
 def collections(call: ApiCall) -> HttpResponse:
     """List the collections by their names: ``items`` and ``nextCursor``, which is null on the last page."""
     takes_only(call, "limit", "cursor")
-    found, cursor = collection_page(call.env, parameter(call, "cursor"), requested_limit(call, _DEFAULT, _MOST))
+    found, cursor = collection_page(call.env, parameter(call, "cursor"), requested_limit(call, *COLLECTIONS_LIMIT))
     base = public_base(call.request, call.env)
     items = [{**_shape(one.collection, base), "skillCount": one.offered} for one in summaries(call.env, found)]
     return json_response({"items": items, "nextCursor": cursor})

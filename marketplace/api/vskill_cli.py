@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from django.http import HttpResponse
 
+from marketplace.api.bounds import LONGEST_REPOSITORY, MOST_CHECKED, VSKILL_SEARCH_LIMIT
 from marketplace.api.http import (
     SAFE,
     ApiCall,
@@ -35,14 +36,12 @@ from vskill.accounts.roles import Action
 from vskill.environments import WorkerEnv
 from vskill.visitors.reads import list_reads
 
-_MOST_CHECKED: Final = 200
-
 
 @api_view(*SAFE, reads=list_reads)
 def search(call: ApiCall) -> HttpResponse:
     """Search for ``q``; one hit more than ``limit`` is read, to tell whether there are more."""
     takes_only(call, "q", "limit")
-    limit = requested_limit(call, 7, 100)
+    limit = requested_limit(call, *VSKILL_SEARCH_LIMIT)
     answer = search_answer(call.env, parameter(call, "q"), limit=limit + 1)
     results = [{**skill_shape(hit.skill, None), "score": round(hit.score, 4)} for hit in answer.hits[:limit]]
     more = {"hasMore": len(answer.hits) > limit}
@@ -54,8 +53,8 @@ def search(call: ApiCall) -> HttpResponse:
 def check_updates(call: ApiCall) -> HttpResponse:
     """Return for each installed skill whether there is a newer version; names are returned as they were sent."""
     installed = json_body(call).get("skills")
-    if not isinstance(installed, list) or len(installed) > _MOST_CHECKED:
-        raise ApiError(400, f"Send at most {_MOST_CHECKED} skills as a list.")
+    if not isinstance(installed, list) or len(installed) > MOST_CHECKED:
+        raise ApiError(400, f"Send at most {MOST_CHECKED} skills as a list.")
     return json_response({"results": [_update(call.env, item) for item in installed if isinstance(item, dict)]})
 
 
@@ -157,7 +156,7 @@ def blocklist(call: ApiCall) -> HttpResponse:
 @api_view(*SAFE)
 def blocklist_check(call: ApiCall) -> HttpResponse:
     """Return whether a skill or repository must not be installed; a name alone blocks only the skill of that name."""
-    name, repo_url = parameter(call, "name"), parameter(call, "repoUrl", longest=1024)
+    name, repo_url = parameter(call, "name"), parameter(call, "repoUrl", longest=LONGEST_REPOSITORY)
     skill = find_skill_sync(call.env, name.rpartition("/")[2], hidden=True) if name else None
     if skill is not None and not is_visible(skill) and (not repo_url or repo_url == skill.repo_url):
         return json_response({"blocked": True, "entry": _quarantined(skill), "rejected": False})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django.http import HttpRequest, JsonResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.csrf import csrf_exempt
 
 from submissions.api_answers import not_allowed
@@ -19,7 +19,7 @@ from vskill.worker_context import require_worker_env
 @rated(Kind.SUBMISSIONS, Form.JSON)
 @asks_for(None)
 @csrf_exempt
-async def result(request: HttpRequest, scan_id: str) -> JsonResponse:
+async def result(request: HttpRequest, scan_id: str) -> HttpResponse:
     """Take the result of a scan, or answer why it is refused; see ``receive``."""
     if request.method != "POST":
         return not_allowed(request, "POST")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django.http import HttpRequest, JsonResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.csrf import csrf_exempt
 
 from submissions.api_answers import not_allowed
@@ -20,7 +20,7 @@ from vskill.worker_context import require_worker_env
 @rated(Kind.READS, Form.JSON)
 @asks_for(None)
 @csrf_exempt
-async def webhook(request: HttpRequest, sender: str) -> JsonResponse:
+async def webhook(request: HttpRequest, sender: str) -> HttpResponse:
     """Take a webhook of a push, or answer why it is refused; see ``receive``. Nothing of git is read meanwhile."""
     if request.method != "POST":
         return not_allowed(request, "POST")

@@ -94,7 +94,7 @@ def _outside(name: str, scan: ExternalScan | None) -> dict[str, Any]:
 # csrf_exempt: the API reads no cookie, so a browser cannot be made to ask in somebody's name.
 @rated(Kind.SUBMISSIONS, Form.JSON)
 @csrf_exempt
-async def api_scan_again(request: HttpRequest, slug: str) -> JsonResponse:
+async def api_scan_again(request: HttpRequest, slug: str) -> HttpResponse:
     """Ask for another scan of a version: 202 where one was asked for, 200 where nothing new could be."""
     if request.method != "POST":
         return not_allowed(request, "POST")

@@ -117,6 +117,7 @@ def _single(sample: Sample) -> Iterator[str]:
     yield from (
         "/robots.txt",
         "/llms.txt",
+        "/api/v1/openapi.json",
         f"{skill}/files",
         f"{skill}/compare",
         f"{skill}/badge.svg",

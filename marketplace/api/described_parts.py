@@ -1,0 +1,62 @@
+"""What the descriptions of several routes share: their parameters, and the operation that reads JSON."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from marketplace.api.bounds import LIMIT_DIGITS, LONGEST, LONGEST_CURSOR
+from marketplace.api.log import LONGEST_NUMBER
+from vskill.openapi import (
+    INTEGER,
+    SHA256,
+    TEXT,
+    Schema,
+    in_path,
+    listed,
+    operation,
+    query,
+    shape,
+)
+
+
+def text(name: str, description: str, longest: int = LONGEST, *, required: bool = False) -> dict[str, Any]:
+    """Return a parameter that is a text of at most ``longest`` characters."""
+    return query(name, {"type": "string", "maxLength": longest}, description, required=required)
+
+
+def limit(default: int, highest: int) -> dict[str, Any]:
+    """Return the parameter ``limit``, whose default and highest number are given."""
+    # A higher number is no error: clients ask for all that they can get.
+    bound: Schema = {"type": "integer", "minimum": 0, "maximum": 10**LIMIT_DIGITS - 1, "default": default}
+    return query("limit", bound, f"How many at most; {highest} are answered at most.")
+
+
+def number(name: str, description: str, *, required: bool = False) -> dict[str, Any]:
+    """Return a parameter that counts from 0."""
+    bound: Schema = {"type": "integer", "minimum": 0, "maximum": 10**LONGEST_NUMBER - 1}
+    return query(name, bound, description, required=required)
+
+
+def get(name: str, summary: str, schema: Schema, *parameters: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """Return the operation that answers GET with JSON of ``schema``; more arguments are those of ``operation``."""
+    answers = {200: {"application/json": schema}, **more.pop("answers", {})}
+    return {"get": operation(name, summary, answers, parameters=parameters, cached=more.pop("cached", True), **more)}
+
+
+Q: Final = text("q", "Words to search for.")
+CURSOR: Final = text("cursor", "The nextCursor of the page before.", LONGEST_CURSOR)
+OWNER: Final = text("ownerHandle", "The handle of the publisher, which has to match.")
+VERSION: Final = text("version", "The number of a version; the latest without it.")
+TAG: Final = query("tag", {"type": "string", "enum": ["latest"]}, "The only tag is latest.")
+FILTERS: Final = tuple(
+    text(name, f"Only skills with this {name}.")
+    for name in ("publisher", "verdict", "license", "tag", "capability", "agent", "prefix")
+)
+NONE: Final = (404, 410)
+HASHES: Final = {"hashes": listed(TEXT)}
+ENTRY: Final = shape({"index": INTEGER, "entry": TEXT})
+SCANS: Final = {"version": TEXT, "contentHash": SHA256}
+INERT: Final[dict[str, Schema]] = {"text/plain": TEXT, "application/octet-stream": {}}
+
+
+SLUG: Final = in_path("slug", "The name of a skill in this registry.")
