@@ -20,7 +20,7 @@ from vskill.openapi import (
 
 
 def text(name: str, description: str, longest: int = LONGEST, *, required: bool = False) -> dict[str, Any]:
-    """Return a parameter that is a text of at most ``longest`` characters."""
+    """Return the parameter ``name``, a text of at most ``longest`` characters, with its ``description``."""
     return query(name, {"type": "string", "maxLength": longest}, description, required=required)
 
 

@@ -28,6 +28,7 @@ GROUPS: Final = (
         "Read",
         "Answers are JSON. A list has items and nextCursor, which is null on the last page.",
         (
+            Call("GET /api/v1/openapi.json", "All of this for programs, in OpenAPI 3.1."),
             Call("GET /api/v1/skills?limit=&cursor=&sort=", "The skills that are published."),
             Call("GET /api/v1/search?q=", "The skills that match, best first; loosened says how it was asked instead."),
             Call("GET /api/v1/skills/{slug}", "One skill, its latest version, its publisher and its verdict."),
