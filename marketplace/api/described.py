@@ -46,7 +46,6 @@ from vskill.openapi import (
 
 # Clients of other makers ask here for what this registry does not have, and are told so in words.
 NOT_DESCRIBED: Final = {
-    "/api/v1/stars/{slug}": "clawhub's stars, which are not offered",
     "/api/v1/skills/-/{rest}": "clawhub's uploads, which are not offered",
     "/api/v1/skills/installs": "a report that vskill sends and that counts nothing",
     "/api/v1/skills/{slug}/installs": "a report that vskill sends and that counts nothing",
@@ -64,6 +63,8 @@ _WHO: Final = shape(
         "token": shape({"name": TEXT, "scopes": listed(TEXT), "expiresAt": MOMENT}),
     }
 )
+_STARRED: Final = {"ok": {"const": True}, "starred": BOOLEAN, "alreadyStarred": BOOLEAN}
+_UNSTARRED: Final = {"ok": {"const": True}, "unstarred": BOOLEAN, "alreadyUnstarred": BOOLEAN}
 OPERATIONS: Final[dict[str, dict[str, Any]]] = {
     "/api/v1/search": get(
         "search",
@@ -93,6 +94,15 @@ OPERATIONS: Final[dict[str, dict[str, Any]]] = {
         )
     },
     "/api/v1/whoami": get("whoami", "Return whose token the request bears.", _WHO, cached=False),
+    "/api/v1/stars/{slug}": {
+        method: operation(
+            name, summary, {200: {"application/json": shape(fields)}}, errors=NONE, parameters=(SLUG, OWNER)
+        )
+        for method, name, summary, fields in (
+            ("post", "star", "Give a skill a star.", _STARRED),
+            ("delete", "unstar", "Take a star back.", _UNSTARRED),
+        )
+    },
     "/api/v1/blocklist": get(
         "blocklist",
         "List quarantined skills and blocked content.",

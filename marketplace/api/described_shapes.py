@@ -30,7 +30,7 @@ _SKILL_FIELDS: Final = {
     **dict.fromkeys(("slug", "displayName", "summary", "description", "name", "currentVersion", "certTier"), TEXT),
     "topics": listed(TEXT),
     "tags": shape({}, {"latest": TEXT}),
-    "stats": shape({}, {"downloads": INTEGER}),
+    "stats": shape({}, {"downloads": INTEGER, "stars": INTEGER}),
     "createdAt": MILLISECONDS,
     "updatedAt": MILLISECONDS,
     "metadata": NULL,

@@ -185,6 +185,7 @@ def test_what_the_api_answers_is_what_the_document_says(tmp_path: Path) -> None:
         asks = "/api/v1/skills/{slug}/scan-again"
         for slug in ("hello-skill", "none"):
             check(asks, "post", client.post(registry.address(asks, slug=slug), "{}", content_type="application/json"))
+        check("/api/v1/stars/{slug}", "post", client.post("/api/v1/stars/hello-skill"))
         with override_settings(RATE_LIMITS=dict.fromkeys(Kind, "1/hour")):
             for path, _operation in reads():
                 answers = [client.get(registry.address(path)) for _ in range(2)]
