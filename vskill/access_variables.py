@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from vskill.sign_in_variables import SIGN_IN_VARIABLES
 from vskill.variable_kinds import Fault, Kind
 from vskill.variables import Variable, grouped
 
@@ -24,23 +25,26 @@ def _one_of(names: tuple[str, ...]) -> Kind:
     return Kind("one of several", read)
 
 
-ACCESS_VARIABLES: Final[list[Variable]] = grouped(
-    "Who may use it",
-    Variable(
-        "VSKILL_ACCESS",
-        _one_of(ACCESS_OPTIONS["access"]),
-        "open",
-        "what strangers may: `open` read and submit, `read-only` read, `closed` nothing without sign-in; see "
-        "[accounts.md](accounts.md)",
-        matters=True,
-    ),
-    Variable(
-        "VSKILL_SIGN_IN_ROLE",
-        _one_of(ACCESS_OPTIONS["sign_in_role"]),
-        "",
-        "role of everybody who signs in and was granted none: viewer, submitter, reviewer or operator",
-        shown="none",
-    ),
+ACCESS_VARIABLES: Final[list[Variable]] = (
+    grouped(
+        "Who may use it",
+        Variable(
+            "VSKILL_ACCESS",
+            _one_of(ACCESS_OPTIONS["access"]),
+            "open",
+            "what strangers may: `open` read and submit, `read-only` read, `closed` nothing without sign-in; see "
+            "[accounts.md](accounts.md)",
+            matters=True,
+        ),
+        Variable(
+            "VSKILL_SIGN_IN_ROLE",
+            _one_of(ACCESS_OPTIONS["sign_in_role"]),
+            "",
+            "role of everybody who signs in and was granted none: viewer, submitter, reviewer or operator",
+            shown="none",
+        ),
+    )
+    + SIGN_IN_VARIABLES
 )
 
 

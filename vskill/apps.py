@@ -19,5 +19,6 @@ class VskillConfig(AppConfig):
         # Importing registers them; apps must be ready first.
         from vskill import checks, entry_admin  # noqa: F401, PLC0415
         from vskill.accounts import admin, role_admin  # noqa: F401, PLC0415
+        from vskill.sign_in import admin as sign_in_admin  # noqa: F401, PLC0415
 
         connection_created.connect(keep_database_private, dispatch_uid="vskill.private_files")

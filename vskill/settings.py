@@ -12,6 +12,7 @@ from vskill import __version__
 from vskill.configuration import BASE_DIR as CHECKOUT
 from vskill.configuration import load
 from vskill.private_files import keep_private
+from vskill.sign_in_variables import SIGN_IN_APPS, sign_in_settings
 from vskill.source_variables import with_common_sources
 from vskill.variables import InvalidSettings
 
@@ -91,6 +92,7 @@ INSTALLED_APPS = [
     "django.contrib.contenttypes",
     "django.contrib.sessions",
     "django.contrib.messages",
+    *SIGN_IN_APPS,
     "servestatic",
     "django.contrib.staticfiles",
 ]
@@ -108,6 +110,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
     "vskill.web.access.ask_for_sign_in",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
@@ -144,6 +147,7 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
 AUTHENTICATION_BACKENDS = ["vskill.accounts.backend.EnvironmentBackend"]
+globals().update(sign_in_settings(_value))
 SESSION_ENGINE = "vskill.accounts.sessions"
 CSRF_FAILURE_VIEW = "vskill.web.forged_forms.csrf_failure"
 X_FRAME_OPTIONS = "DENY"

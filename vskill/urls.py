@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.contrib import admin
 from django.urls import include, path
 
+from vskill.sign_in.providers import urlpatterns as provider_steps
 from vskill.sign_in.views import account, sign_in, sign_out
 from vskill.token_views.device_api import device_code, device_token
 from vskill.token_views.device_page import device
@@ -19,6 +20,7 @@ admin.site.index_title = "Operations"
 urlpatterns = [
     path("healthz", healthz, name="healthz"),
     path("sign-in", sign_in, name="sign-in"),
+    *provider_steps,
     path("sign-out", sign_out, name="sign-out"),
     path("account", account, name="account"),
     path("admin/login/", login),

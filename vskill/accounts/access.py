@@ -90,6 +90,11 @@ def is_closed(env: WorkerEnv) -> bool:
     return not strangers_may(env, Action.READ)
 
 
+def offers_sign_in(env: WorkerEnv) -> bool:
+    """Return whether pages lead to the sign-in: it opens more than strangers may, or a provider is configured."""
+    return env.policy.access != "open" or bool(settings.SOCIALACCOUNT_PROVIDERS)
+
+
 def with_pass(env: WorkerEnv, path: str) -> str:
     """Return ``path`` for a program outside that is asked to read it: in a closed registry, with a pass for one day.
 

@@ -16,10 +16,20 @@ from vskill.accounts.access import asks_for, permitted
 from vskill.accounts.admin_site import works_here
 from vskill.accounts.roles import Action, role_in
 from vskill.rate_limits.kinds import Kind, rated
+from vskill.sign_in.providers import offered
 from vskill.web.logins import slowed_down
 from vskill.worker_context import require_worker_env
 
-_form: Final = LoginView.as_view(template_name="accounts/sign_in.html", next_page="/")
+
+class _SignIn(LoginView):
+    template_name = "accounts/sign_in.html"
+    next_page = "/"
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        return {**super().get_context_data(**kwargs), "providers": offered()}
+
+
+_form: Final = _SignIn.as_view()
 
 
 @sensitive_post_parameters()

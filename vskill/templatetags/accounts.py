@@ -6,8 +6,8 @@ from typing import Any
 
 from django import template
 
+from vskill.accounts.access import offers_sign_in
 from vskill.accounts.visitor import name_of_visitor
-from vskill.sign_in.offer import offers_sign_in
 from vskill.worker_context import get_worker_env
 
 register = template.Library()

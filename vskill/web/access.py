@@ -15,7 +15,7 @@ from django.utils.cache import patch_cache_control, patch_vary_headers
 from django.utils.decorators import sync_and_async_middleware
 
 from vskill.access_tokens.scopes import Scope
-from vskill.accounts.access import action_of, has_pass, is_closed, permitted, strangers_may
+from vskill.accounts.access import action_of, has_pass, is_closed, offers_sign_in, permitted, strangers_may
 from vskill.accounts.roles import Action
 from vskill.accounts.visitor import remember_name, visitor_of
 from vskill.environments import WorkerEnv
@@ -66,7 +66,7 @@ def _has_to_be_known(request: HttpRequest, env: WorkerEnv) -> bool:
     if not strangers_may(env, action_of(request)):
         return True
     # For the name in the header of pages.
-    return env.policy.access != "open" and settings.SESSION_COOKIE_NAME in request.COOKIES
+    return offers_sign_in(env) and settings.SESSION_COOKIE_NAME in request.COOKIES
 
 
 def _refusal(request: HttpRequest, env: WorkerEnv) -> HttpResponse | None:
@@ -137,7 +137,7 @@ def _back_to(request: HttpRequest) -> str:
 
 def _kept_private(response: HttpResponseBase, env: WorkerEnv) -> HttpResponseBase:
     """Let no cache between hand to strangers what was answered to somebody."""
-    if env.policy.access == "open":
+    if not offers_sign_in(env):
         return response
     patch_vary_headers(response, ("Cookie", "Authorization"))
     if is_closed(env) and "public" in response.get("Cache-Control", ""):

@@ -28,6 +28,7 @@ PASSWORD: Final = "long enough to pass"
 FOR_STRANGERS: Final = {
     "/api/v1/webhooks/{}",
     *("/api/cli/device/code", "/api/cli/device/token"),
+    *("/sign-in/github", "/sign-in/github/callback", "/sign-in/oidc/{}", "/sign-in/oidc/{}/callback"),
     *("/sign-in", "/sign-out", "/account", "/admin/login/", "/healthz", "/robots.txt", "/api/v1/external-scans/{}"),
 }
 # They are posted to and change nothing; the first two ask for a session themselves.
