@@ -147,6 +147,7 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
 AUTHENTICATION_BACKENDS = ["vskill.accounts.backend.EnvironmentBackend"]
+SOCIALACCOUNT_PROVIDERS: dict[str, object] = {}
 globals().update(sign_in_settings(_value))
 SESSION_ENGINE = "vskill.accounts.sessions"
 CSRF_FAILURE_VIEW = "vskill.web.forged_forms.csrf_failure"

@@ -49,7 +49,16 @@ WRITES = {
 # what takes submissions, and the others are of an account.
 OTHERS = {
     *("/submissions/{}/events", "/healthz", "/favicon.ico", "/api/v1/submissions"),
-    *("/sign-in", "/sign-out", "/account", "/account/tokens"),
+    *(
+        "/sign-in",
+        "/sign-in/github",
+        "/sign-in/github/callback",
+        "/sign-in/oidc/{}",
+        "/sign-in/oidc/{}/callback",
+        "/sign-out",
+        "/account",
+        "/account/tokens",
+    ),
 }
 
 
