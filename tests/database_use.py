@@ -50,11 +50,25 @@ def sealed() -> Iterator[None]:
 
     with (
         patch.dict(os.environ, DATABASE_URL=NOWHERE),
-        patch.object(settings, "DATABASES", _Refused(settings.DATABASES)),
+        _refused_settings(),
         patch.object(ConnectionHandler, "__getitem__", refuse_connection),
         patch.object(ConnectionHandler, "all", _all_of_this_thread),
     ):
         yield
+
+
+@contextmanager
+def _refused_settings() -> Iterator[None]:
+    # On the very object that holds them: what overrides settings until another step of the test puts one before it,
+    # and would be given back what this one held, which would then refuse for good.
+    holder: Any = settings._wrapped
+    try:
+        with patch.object(holder, "DATABASES", _Refused(settings.DATABASES)):
+            # What Django remembers of it.
+            settings.__dict__.pop("DATABASES", None)
+            yield
+    finally:
+        settings.__dict__.pop("DATABASES", None)
 
 
 class _Refused(dict[str, Any]):

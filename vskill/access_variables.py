@@ -49,5 +49,5 @@ ACCESS_VARIABLES: Final[list[Variable]] = (
 
 
 def access_of(values: Mapping[str, Any]) -> dict[str, str]:
-    """Return the policy that these variables set in an installation with one environment."""
+    """Return what these variables set in the policy of every environment that says nothing of it."""
     return {"access": values["VSKILL_ACCESS"], "sign_in_role": values["VSKILL_SIGN_IN_ROLE"]}

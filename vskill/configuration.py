@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import environ
 
-from vskill.access_variables import ACCESS_VARIABLES, access_of
+from vskill.access_variables import ACCESS_VARIABLES
 from vskill.client_kinds import NETWORKS, RATE
 from vskill.engine_variables import ENGINE_VARIABLES, SCAN_SECRET
 from vskill.reference_variables import REFERENCE_VARIABLES
@@ -60,7 +60,7 @@ def _own_database(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def _one_environment(values: Mapping[str, Any]) -> dict[str, Any]:
     roots = [*values["VSKILL_SOURCE_ROOTS"], str(values["VSKILL_DATA_DIR"] / "demo")]
-    policy = {"source_file_roots": roots, "external_scanners": values["VSKILL_EXTERNAL_SCANNERS"], **access_of(values)}
+    policy = {"source_file_roots": roots, "external_scanners": values["VSKILL_EXTERNAL_SCANNERS"]}
     named = {"hosts": values["VSKILL_HOSTS"], "public_url": values["VSKILL_PUBLIC_URL"], "policy": policy}
     return {"default": {**named, "secrets": {"external_scans": SCAN_SECRET} if values[SCAN_SECRET] else {}}}
 

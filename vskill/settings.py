@@ -13,7 +13,7 @@ from vskill.configuration import BASE_DIR as CHECKOUT
 from vskill.configuration import load
 from vskill.private_files import keep_private
 from vskill.sign_in_variables import SIGN_IN_APPS, sign_in_settings
-from vskill.source_variables import with_common_sources
+from vskill.source_variables import with_common_options
 from vskill.variables import InvalidSettings
 
 BASE_DIR: Path = CHECKOUT
@@ -62,7 +62,7 @@ DEBUG: bool = _value["VSKILL_DEBUG"]
 
 # --- environments --------------------------------------------------------------------------------------------------
 VSKILL_PUBLIC_URL: str = _value["VSKILL_PUBLIC_URL"]
-VSKILL_ENVIRONMENTS: dict[str, dict[str, object]] = with_common_sources(_value["VSKILL_ENVIRONMENTS"], _value)
+VSKILL_ENVIRONMENTS: dict[str, dict[str, object]] = with_common_options(_value["VSKILL_ENVIRONMENTS"], _value)
 ALLOWED_HOSTS = sorted({str(host) for options in VSKILL_ENVIRONMENTS.values() for host in options.get("hosts", [])})  # type: ignore[attr-defined]  # JSON
 CSRF_TRUSTED_ORIGINS = sorted(
     {str(options["public_url"]).rstrip("/") for options in VSKILL_ENVIRONMENTS.values() if options.get("public_url")}

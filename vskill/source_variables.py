@@ -1,10 +1,11 @@
-"""The variables about fetching repositories, for all environments of an installation."""
+"""The variables about fetching and following repositories, and what all variables give to every environment."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, Final
 
+from vskill.access_variables import access_of
 from vskill.signing_variables import SIGNING_KEY_FILE
 from vskill.source_credentials import is_proxy
 from vskill.variable_kinds import TEXT, Fault, Kind, duration, integer
@@ -70,7 +71,7 @@ SOURCE_VARIABLES: Final[list[Variable]] = grouped(
 )
 
 
-def with_common_sources(environments: Mapping[str, dict[str, Any]], values: Mapping[str, Any]) -> dict[str, Any]:
+def with_common_options(environments: Mapping[str, dict[str, Any]], values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of all ``environments`` with what these ``values`` give to each of them.
 
     They count for an environment whose policy names none of its own, so that nothing that is added later goes past the
@@ -88,6 +89,8 @@ def _with_common(options: dict[str, Any], values: Mapping[str, Any]) -> dict[str
         "source_ca_file": values["VSKILL_SOURCE_CA_FILE"],
         "source_proxy": values["VSKILL_SOURCE_PROXY"],
         "signing_key_file": values[SIGNING_KEY_FILE],
+        # "open" is what an environment is that says nothing.
+        **{name: value for name, value in access_of(values).items() if value != "open"},
     }
     missing = {key: value for key, value in common.items() if value and key not in policy}
     if "source_proxy" in missing and values[PROXY_LOGIN]:

@@ -16,8 +16,8 @@ from vskill.rate_limits.kinds import Form
 from vskill.web.bearer_tokens import lacks, token_of, unauthorised
 
 _WITHOUT: Final = (
-    "You are not signed in. Reading needs no account here; whoever has a token sends it as Authorization: Bearer, "
-    "or runs clawhub login --token TOKEN."
+    "No token was sent. Make one under /account/tokens and send it as Authorization: Bearer, or run "
+    "clawhub login --token TOKEN."
 )
 
 

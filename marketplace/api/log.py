@@ -21,6 +21,7 @@ from marketplace.api.provenance import NOT_SIGNING
 from marketplace.models import LogLeaf, TreeHead
 from marketplace.provenance.log import latest_head, origin
 from marketplace.provenance.proofs import consistency_proof, inclusion_proof, log_size
+from marketplace.provenance.reading import signs
 from vskill.kv.clock import isoformat
 
 MOST_ENTRIES: Final = 500
@@ -91,7 +92,7 @@ def consistency(call: ApiCall) -> HttpResponse:
 def _head(call: ApiCall) -> TreeHead:
     found = latest_head(call.env)
     if found is None:
-        raise ApiError(404, _NO_HEAD if call.env.policy.signing_key_file else NOT_SIGNING)
+        raise ApiError(404, _NO_HEAD if signs(call.env) else NOT_SIGNING)
     return found
 
 

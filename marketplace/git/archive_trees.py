@@ -18,7 +18,7 @@ from vskill.environments import WorkerEnv
 # Ids of trees that a process remembers: some five megabytes.
 _REMEMBERED: Final = 20_000
 
-_known: Final[OrderedDict[str, bytes]] = OrderedDict()
+_known: Final[OrderedDict[str, bytes | str]] = OrderedDict()
 _known_lock: Final = Lock()
 
 
@@ -72,13 +72,21 @@ def read_archive_tree(env: WorkerEnv, sha256: str) -> ArchiveTree:
 def archive_tree_id(env: WorkerEnv, sha256: str) -> bytes:
     """Return the id of the tree of a stored zip, remembered or read; raise as ``read_archive_tree`` does."""
     with _known_lock:
-        if sha256 in _known:
+        if (known := _known.get(sha256)) is not None:
             _known.move_to_end(sha256)
-            return _known[sha256]
-    return read_archive_tree(env, sha256).id
+    if isinstance(known, str):
+        raise UnfitForGit(known)
+    if known is not None:
+        return known
+    try:
+        return read_archive_tree(env, sha256).id
+    except UnfitForGit as error:
+        # Otherwise whoever asks again has it read again, as often as they like.
+        _remember(sha256, str(error))
+        raise
 
 
-def _remember(sha256: str, tree: bytes) -> None:
+def _remember(sha256: str, tree: bytes | str) -> None:
     with _known_lock:
         _known[sha256] = tree
         _known.move_to_end(sha256)

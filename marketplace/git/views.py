@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import zlib
 from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Final
 
@@ -111,7 +112,7 @@ def _body(call: ApiCall) -> bytes:
         try:
             with gzip.open(io.BytesIO(body)) as packed:
                 body = packed.read(_MOST_OF_A_REQUEST + 1)
-        except (OSError, EOFError, ValueError) as error:
+        except (OSError, EOFError, ValueError, zlib.error) as error:
             raise ApiError(400, "The body is not what its Content-Encoding says.") from error
     if len(body) > _MOST_OF_A_REQUEST:
         raise ApiError(413, "The body is too long. Clone into a new folder, which names nothing that you have.")

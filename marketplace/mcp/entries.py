@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import lru_cache
 from typing import Any, Final
 from urllib.parse import quote, unquote
 
@@ -69,6 +70,8 @@ def read_uri(uri: str) -> tuple[str, str] | None:
     return (slug, unquote(rest)) if uri.startswith(SCHEME) and slug and rest else None
 
 
+# Of some 16 KiB each. To parse one takes longer than all the rest of an answer, and its author decides how long.
+@lru_cache(maxsize=1024)
 def _frontmatter(head: str) -> dict[str, Any] | None:
     found = _FRONTMATTER.match(head.removeprefix("\ufeff"))
     if found is None:
@@ -76,7 +79,8 @@ def _frontmatter(head: str) -> dict[str, Any] | None:
     try:
         front = yaml.load(found[1], Loader=_Loader)  # noqa: S506 - a SafeLoader
         json.dumps(front, allow_nan=False)
-    except (yaml.YAMLError, ValueError, TypeError, RecursionError):
+    except (yaml.YAMLError, ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError):
+        # Intake takes as text what a SafeLoader makes values of: it raises all of these for tags and numbers.
         return None
     return front if isinstance(front, dict) and _is_allowed(front) else None
 

@@ -6,6 +6,7 @@ import base64
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from django.conf import settings
 from django.db.models import F
 from django.db.models.functions import Substr
 from django.http import HttpResponse, JsonResponse
@@ -81,7 +82,7 @@ def _discover(_env: WorkerEnv, _params: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "supportedVersions": [PROTOCOL],
         "capabilities": {"resources": {}, "extensions": {EXTENSION: {}}},
-        "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "vskill", "version": "1"}},
+        "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "vskill", "version": settings.VSKILL_VERSION}},
     }
 
 

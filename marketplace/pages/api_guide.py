@@ -83,7 +83,7 @@ GROUPS: Final = (
         (
             Call(
                 "POST /api/v1/submissions",
-                'Submit {"repoUrl": "https://…", "skillPath": "optional"}; "dryRun": true lists only. No account.',
+                'Submit {"repoUrl": "https://…", "skillPath": "optional"}; "dryRun": true lists only.',
             ),
             Call("GET /api/v1/submissions/{id}", "Where one submission stands, with reasons and every step."),
             Call("POST /api/v1/listings", 'List the skills of {"repoUrl": "…", "folder": "optional"}, submit none.'),

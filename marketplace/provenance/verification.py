@@ -22,7 +22,7 @@ from marketplace.provenance.keys import PublicKey, load_public
 from marketplace.provenance.log import latest_head, read_note
 from marketplace.provenance.merkle import is_included, leaf_hash
 from marketplace.provenance.proofs import inclusion_proof
-from marketplace.provenance.reading import find_signature, leaves_about
+from marketplace.provenance.reading import find_signature, leaves_about, publication_leaf
 from marketplace.provenance.statements import files_statement
 from vskill.environments import WorkerEnv
 
@@ -127,10 +127,10 @@ class _Verified:
 
     def log(self) -> str:
         head = latest_head(self._env)
-        about = [leaf for leaf in leaves_about(self._env, self._version) if leaf.kind == PUBLISHED]
-        if head is None or not about or about[0].number >= head.size:
+        leaf = publication_leaf(self._env, self._version)
+        if head is None or leaf is None or leaf.number >= head.size:
             raise NotSigned("its publication is in no signed head of the log yet")
-        leaf, root = about[0], self._root(head)
+        root = self._root(head)
         told: dict[str, Any] = json.loads(leaf.body)
         _same("content hash", told["contentHash"], self._version.content_hash)
         _same("archives", [told["zip"], told["tarGz"]], [self._version.zip_sha256, self._version.tar_sha256])

@@ -44,7 +44,10 @@ class RoleForm(_ModelForm):
         name: str = self.cleaned_data["username"]
         users: Any = get_user_model()._default_manager
         if (user := users.filter(username=name).first()) is None:
-            raise ValidationError("There is no such account. Whoever signs in for the first time gets one.")
+            raise ValidationError(
+                "There is no such account. An admin of the installation makes one, or its owner signs in by a provider "
+                "first."
+            )
         if not self.instance.pk:
             if RoleGrant.objects.filter(user=user, environment=require_worker_env().name).exists():
                 raise ValidationError("This account has a role here. Change that one.")

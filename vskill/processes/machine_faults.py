@@ -73,7 +73,11 @@ def fault_of_child(stderr: bytes) -> str | None:
 
     The child's own limits (memory, descriptors, size of a file) are set by us and are no fault of the machine.
     """
-    for line in stderr.decode("utf-8", "replace").splitlines():
+    # Not splitlines, which also ends lines where the text of a server could begin one of its own.
+    for line in stderr.decode("utf-8", "replace").replace("\r", "\n").split("\n"):
+        if line.startswith("fatal: remote error:"):
+            # Git ends with it, and what a server says there may have several lines.
+            return None
         # What a git server says of itself comes after "remote:".
         if not line.startswith("remote:") and any(words in line for words in _CHILD_SAYS):
             return line.strip()[:200]

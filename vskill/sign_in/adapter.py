@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
-from typing import Any
+import re
+from typing import Any, Final
 
 from allauth.core.exceptions import ImmediateHttpResponse
 from allauth.socialaccount.adapter import DefaultSocialAccountAdapter, _build_apps_from_settings
-from django.http import HttpRequest
+from allauth.socialaccount.providers.base import AuthProcess
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
 logger = logging.getLogger(__name__)
+
+_LONGEST_NAME: Final = 150
+# Of the names that people have at a provider: letters that cannot be taken for others, and no "@".
+_OTHERS: Final = re.compile(r"[^A-Za-z0-9_.+-]+")
 
 
 class Adapter(DefaultSocialAccountAdapter):  # type: ignore[misc]  # django-allauth has no types
@@ -20,6 +27,27 @@ class Adapter(DefaultSocialAccountAdapter):  # type: ignore[misc]  # django-alla
         """Return the apps of the settings, those of ``provider`` or ``client_id`` where one is named."""
         found = _build_apps_from_settings(provider=provider, client_id=client_id)
         return [app for apps in found.values() for app in apps]
+
+    def pre_social_login(self, request: HttpRequest, sociallogin: Any) -> None:
+        """Refuse whoever may not sign in, and all but a sign-in: an account joins no other account."""
+        inactive = sociallogin.is_existing and not sociallogin.user.is_active
+        if inactive or sociallogin.state.get("process", AuthProcess.LOGIN) != AuthProcess.LOGIN:
+            raise ImmediateHttpResponse(_refused(request))
+
+    def save_user(self, request: HttpRequest, sociallogin: Any, form: Any = None) -> Any:
+        """Save a new account under a name that says which provider vouches for it.
+
+        People choose their names there, and roles and tokens are given to names here.
+        """
+        account, user = sociallogin.account, sociallogin.user
+        end = f"@{account.provider}"
+        name = _OTHERS.sub("-", user.get_username()).strip("-")
+        wanted = f"{name[: _LONGEST_NAME - len(end)]}{end}"
+        if not name or type(user)._default_manager.filter(username__iexact=wanted).exists():
+            # Unique, because the number that the provider gave the account is.
+            wanted = f"{hashlib.sha256(account.uid.encode()).hexdigest()[:24]}{end}"
+        user.username = wanted
+        return super().save_user(request, sociallogin, form)
 
     def on_authentication_error(
         self,
@@ -31,4 +59,8 @@ class Adapter(DefaultSocialAccountAdapter):  # type: ignore[misc]  # django-alla
     ) -> None:
         """Answer that ``request`` signed nobody in, whatever the ``error`` or ``exception`` of the ``provider`` was."""
         logger.warning("a sign-in by %s was refused: %s %s", provider.id, error, type(exception).__name__)
-        raise ImmediateHttpResponse(render(request, "socialaccount/authentication_error.html", status=403))
+        raise ImmediateHttpResponse(_refused(request))
+
+
+def _refused(request: HttpRequest) -> HttpResponse:
+    return render(request, "socialaccount/authentication_error.html", status=403)

@@ -140,6 +140,6 @@ def _kept_private(response: HttpResponseBase, env: WorkerEnv) -> HttpResponseBas
     if not offers_sign_in(env):
         return response
     patch_vary_headers(response, ("Cookie", "Authorization"))
-    if is_closed(env) and "public" in response.get("Cache-Control", ""):
+    if is_closed(env) and "no-store" not in response.get("Cache-Control", ""):
         patch_cache_control(response, private=True)
     return response

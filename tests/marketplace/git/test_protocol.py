@@ -9,10 +9,13 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from pytest_django.fixtures import DjangoAssertNumQueries
 
 from marketplace.catalog import yank_version
+from marketplace.git.archive_trees import UnfitForGit, archive_tree_id
 from marketplace.git.packets import MalformedRequest, Mark, packet, read_packets
 from marketplace.git.protocol import Fetch, ListRefs, read_request
+from marketplace.models import SkillVersion
 from tests.marketplace.factories import publish_example, skill_md
 from vskill.environments import WorkerEnv
 
@@ -86,6 +89,8 @@ def ask(client: Client, body: bytes, **headers: Any) -> Any:
 def test_a_request_that_cannot_be_answered_is_refused_in_words(client: Client, published: None) -> None:
     listed = packet(b"command=ls-refs\n") + FLUSH
     assert ask(client, gzip.compress(listed), **{"Content-Encoding": "gzip"}).status_code == 200
+    broken = gzip.compress(listed)[:10] + b"\xff" * 20
+    assert ask(client, broken, **{"Content-Encoding": "gzip"}).status_code == 400
     refused = {
         415: ask(client, listed, content_type="text/plain"),
         400: ask(client, listed, **{"Content-Encoding": "gzip"}),
@@ -102,6 +107,18 @@ def test_a_request_that_cannot_be_answered_is_refused_in_words(client: Client, p
     assert (unknown.status_code, unknown.content[4:8]) == (200, b"ERR ")
     others = client.get("/git/mallory/hello-skill/info/refs?service=git-upload-pack")
     assert others.status_code == 404
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_archive_that_git_would_change_is_read_once(
+    env: WorkerEnv, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    files = {"SKILL.md": skill_md("unfit", "Hello."), "zz/.gitattributes": "* text\n"}
+    publish_example(env, name="unfit", files=files)
+    sha256 = SkillVersion.objects.get().zip_sha256
+    for queries in (1, 0, 0):
+        with django_assert_num_queries(queries), pytest.raises(UnfitForGit):
+            archive_tree_id(env, sha256)
 
 
 @pytest.mark.django_db(transaction=True)

@@ -217,8 +217,9 @@ def test_without_a_secret_no_webhook_is_taken_and_settings_name_secrets_and_hold
     ):
         with pytest.raises(ImproperlyConfigured, match=says):
             build_environment("x", {"policy": {"webhook_secrets": policy}, "secrets": {"team": "T"}}, {"T": TEAM})
-    with pytest.raises(ImproperlyConfigured, match="is empty"):
-        build_environment("x", {"secrets": {"webhooks": "T"}}, {"T": ""})
+    for empty in ("", "whsec_"):
+        with pytest.raises(ImproperlyConfigured, match="is empty"):
+            build_environment("x", {"secrets": {"webhooks": "T"}}, {"T": empty})
 
 
 def test_a_secret_that_can_be_guessed_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:

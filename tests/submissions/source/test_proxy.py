@@ -28,7 +28,7 @@ from tests.submissions.source.https_host import CERTIFICATE, port_of
 from tests.submissions.source.lfs.lfs_host import LfsHost, always, lfs_host, pointer
 from vskill.configuration import VARIABLES
 from vskill.environments import WorkerEnv, build_environment
-from vskill.source_variables import with_common_sources
+from vskill.source_variables import with_common_options
 from vskill.variables import read_variables
 
 MODEL = b"first model " * 1000
@@ -178,7 +178,7 @@ def test_the_variables_name_authority_and_proxy_of_every_environment_that_names_
     declared = {**values["VSKILL_ENVIRONMENTS"], "added": {}, "own": own, "none": {"policy": {"source_proxy": ""}}}
     read = {
         name: source_policy(build_environment(name, options, given))
-        for name, options in with_common_sources(declared, values).items()
+        for name, options in with_common_options(declared, values).items()
     }
     common = Proxy("http://proxy.corp.example:3128", f"reader:{PASSWORD}")
     assert {name: policy.proxy for name, policy in read.items()} == {
@@ -190,7 +190,7 @@ def test_the_variables_name_authority_and_proxy_of_every_environment_that_names_
     assert {policy.ca_file for policy in read.values()} == {Path("/etc/ssl/corp.pem")}
     assert PASSWORD not in " ".join(setting.shown() for setting in settings.values())
     nothing = {name: setting.value for name, setting in read_variables(VARIABLES, {}, {}).items()}
-    assert with_common_sources(own_environment := nothing["VSKILL_ENVIRONMENTS"], nothing) == own_environment
+    assert with_common_options(own_environment := nothing["VSKILL_ENVIRONMENTS"], nothing) == own_environment
 
 
 @pytest.mark.parametrize(

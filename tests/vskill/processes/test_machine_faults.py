@@ -79,6 +79,12 @@ def test_a_child_says_what_ails_the_machine_and_not_what_ails_the_other_side() -
         "fatal: write error: No space left on device"
     )
     assert fault_of_child(b"remote: fatal: No space left on device\n") is None
+    # A server may say several lines, and end them in its own ways.
+    for said in (
+        b"fatal: remote error: x\nNo space left on device\n",
+        "remote: x\u2028No space left on device\n".encode(),
+    ):
+        assert fault_of_child(said) is None
     assert fault_of_child(b"fatal: Out of memory, malloc failed\n") is None
 
 

@@ -17,8 +17,11 @@ from tests.routes import PLACE, every_route
 from vskill.access_tokens.scopes import Scope
 from vskill.access_tokens.tokens import make_token
 from vskill.accounts.access import with_pass
-from vskill.environments import WorkerEnv, get_environment
+from vskill.configuration import VARIABLES
+from vskill.environments import WorkerEnv, build_environment, get_environment
 from vskill.models import RoleGrant
+from vskill.source_variables import with_common_options
+from vskill.variables import read_variables
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -221,9 +224,11 @@ def test_no_cache_keeps_what_a_closed_registry_answers_and_a_pass_opens_one_arch
     env = registry("closed")
     archive = "/skills/hello-skill/download/0.0.1.zip"
     viewer, stranger = signed_in("viewer"), Client()
-    for path in (archive, "/.well-known/agent-skills/index.json", "/.well-known/clawhub.json"):
+    for path in (archive, "/.well-known/agent-skills/index.json", "/.well-known/clawhub.json", "/", "/api/v1/skills"):
         answer: Any = viewer.get(path)
-        assert "public" not in answer.headers["Cache-Control"], path
+        kept = answer.headers["Cache-Control"]
+        assert "public" not in kept, path
+        assert "private" in kept or "no-store" in kept, path
         assert {"cookie", "authorization"} <= {one.strip().lower() for one in answer.headers["Vary"].split(",")}
     given = with_pass(env, archive)
     query = given.partition("?")[2]
@@ -233,6 +238,22 @@ def test_no_cache_keeps_what_a_closed_registry_answers_and_a_pass_opens_one_arch
     assert stranger.get(f"/skills/hello-skill/download/latest.zip?{query}").status_code == 401
     assert stranger.get(archive).status_code == 401
     assert with_pass(registry("open"), archive) == archive
+
+
+def test_the_variables_are_about_every_environment_that_does_not_say_otherwise() -> None:
+    given = {"VSKILL_ACCESS": "closed", "VSKILL_SIGN_IN_ROLE": "viewer"}
+    values = {name: setting.value for name, setting in read_variables(VARIABLES, given, {}).items()}
+    declared = {**values["VSKILL_ENVIRONMENTS"], "added": {}, "own": {"policy": {"access": "open"}}}
+    read = {
+        name: build_environment(name, options, given).policy
+        for name, options in with_common_options(declared, values).items()
+    }
+    assert {name: policy.access for name, policy in read.items()} == {
+        "default": "closed",
+        "added": "closed",
+        "own": "open",
+    }
+    assert {policy.sign_in_role for policy in read.values()} == {"viewer"}
 
 
 def test_the_asynchronous_server_keeps_the_rule_and_knows_who_is_signed_in(registry: Registry) -> None:

@@ -53,7 +53,7 @@ def test_a_new_person_gets_an_account_without_a_role_and_the_same_one_the_next_t
     root: Any = names.create_superuser("root", "root@corp.example", "long enough to pass")
     for _time in range(2):
         client = Client()
-        assert b">Corp</button>" in client.get("/sign-in").content
+        assert b"with Corp</button>" in client.get("/sign-in").content
         back = provider.sign_in(led_to(client.post(BEGIN, {"next": "/account"})))
         answer: Any = client.get(back)
         assert (answer.status_code, answer.headers["Location"]) == (302, "/account")
@@ -61,10 +61,10 @@ def test_a_new_person_gets_an_account_without_a_role_and_the_same_one_the_next_t
         assert "grace" in page
         assert "has no role" in page
     # Not that of the account with the same address of mail.
-    grace: Any = names.get(username="grace")
+    grace: Any = names.get(username="grace@oidc")
     assert (grace.is_staff, grace.is_superuser, grace.has_usable_password()) == (False, False, False)
-    assert set(names.values_list("username", flat=True)) == {root.username, "grace"}
-    # A name that is taken stays that of its account.
+    assert set(names.values_list("username", flat=True)) == {root.username, "grace@oidc"}
+    # A name says who vouches for it: that of an account here is not to be had.
     provider.person = {"sub": "8", "preferred_username": "root"}
     client = Client()
     client.get(provider.sign_in(led_to(client.post(BEGIN))))
@@ -91,6 +91,23 @@ def test_an_answer_counts_once_and_for_the_browser_that_asked_for_it_only(provid
     assert (provider.refused, is_signed_in(first)) == (1, False)
 
 
+def test_an_account_has_one_way_in_and_none_when_it_is_inactive(provider: Provider) -> None:
+    client = Client()
+    client.get(provider.sign_in(led_to(client.post(BEGIN))))
+    assert is_signed_in(client)
+    accounts = get_user_model()._default_manager
+    # Somebody at this browser, who would like to come back as this account with one of their own.
+    provider.person = {"sub": "8", "preferred_username": "mallory"}
+    joined = client.get(provider.sign_in(led_to(client.post(BEGIN, {"process": "connect"}))))
+    assert (joined.status_code, "You are not signed in" in joined.content.decode()) == (403, True)
+    assert accounts.get().socialaccount_set.count() == 1  # type: ignore[attr-defined]  # django-allauth has no types
+    provider.person = {"sub": "7", "preferred_username": "grace"}
+    accounts.update(is_active=False)
+    again = Client()
+    refused = again.get(provider.sign_in(led_to(again.post(BEGIN))))
+    assert (refused.status_code, is_signed_in(again)) == (403, False)
+
+
 @pytest.mark.parametrize("lie", ["audience", "issuer", "denied", "forged state"])
 def test_what_the_provider_did_not_say_to_this_registry_signs_nobody_in(provider: Provider, lie: str) -> None:
     client = Client()
@@ -105,7 +122,7 @@ def test_what_the_provider_did_not_say_to_this_registry_signs_nobody_in(provider
     assert "You are not signed in" in answer.content.decode()
     assert SECRET not in answer.content.decode()
     assert not is_signed_in(client)
-    assert not get_user_model()._default_manager.filter(username="grace").exists()
+    assert not get_user_model()._default_manager.filter(username="grace@oidc").exists()
 
 
 def test_a_provider_that_does_not_answer_is_told_and_signs_nobody_in(provider: Provider) -> None:
@@ -129,9 +146,11 @@ def test_without_configuration_no_provider_is_there(env: WorkerEnv, client: Clie
     for route in steps:
         path = route.replace(PLACE, "oidc")
         assert {client.get(path).status_code, client.post(path).status_code} == {404, 405}, path
-    assert b"Or with" not in client.get("/sign-in").content
+    assert b"with a provider" not in client.get("/sign-in").content
     with override_settings(**sign_in_settings({**DEFAULTS, "VSKILL_GITHUB_ID": "id", "VSKILL_GITHUB_SECRET": "x"})):
-        assert b">GitHub</button>" in client.get("/sign-in").content
+        offered = client.get("/sign-in").content
+        assert b"with a provider" in offered
+        assert b"with GitHub</button>" in offered
         assert led_to(client.post("/sign-in/github")).startswith("https://github.com/login/oauth/authorize?")
         # A page of another origin begins no sign-in.
         assert Client(enforce_csrf_checks=True).post("/sign-in/github").status_code == 403
