@@ -19,7 +19,7 @@ export PIP_NO_INPUT := 1
 .PHONY: help run test lint format hooks engines bench mutants screenshots clean venv venv-dev clients claude-code tools-seen
 
 help: ## print this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
 
 run: venv ## install what is missing and start everything on HOST and PORT (Ctrl-C ends it)
 	@exec $(BIN)/python manage.py up

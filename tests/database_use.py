@@ -61,7 +61,7 @@ def sealed() -> Iterator[None]:
 def _refused_settings() -> Iterator[None]:
     # On the very object that holds them: what overrides settings until another step of the test puts one before it,
     # and would be given back what this one held, which would then refuse for good.
-    holder: Any = settings._wrapped
+    holder: Any = settings._wrapped  # type: ignore[misc]  # the stubs know no object behind the settings
     try:
         with patch.object(holder, "DATABASES", _Refused(settings.DATABASES)):
             # What Django remembers of it.

@@ -19,7 +19,7 @@ from django.db import connection
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 BINARIES = HERE / "node_modules" / ".bin"
-# Of a package of its own, because it is some 250 MB.
+# Of a package of its own, because it takes 235 MB.
 CLAUDE = HERE / "claude_code/node_modules/@anthropic-ai/claude-code-linux-x64/claude"
 CLIENT_SECONDS = 90
 

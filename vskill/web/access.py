@@ -8,7 +8,7 @@ from urllib.parse import urlencode, urlsplit
 
 from asgiref.sync import iscoroutinefunction
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect, JsonResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.cache import patch_cache_control, patch_vary_headers
@@ -22,11 +22,12 @@ from vskill.environments import WorkerEnv
 from vskill.rate_limits.kinds import Form, rating_of
 from vskill.visitors.errors import VisitorRefused
 from vskill.visitors.reads import page_reads
-from vskill.web.bearer_tokens import lacks
+from vskill.web.bearer_tokens import lacks, unauthorised
+from vskill.web.refusals import for_programs
 from vskill.web.unserved import unserved
 from vskill.worker_context import require_worker_env
 
-_SAFE: Final = ("GET", "HEAD")
+_SHOWS_A_PAGE: Final = ("GET", "HEAD")
 # What a token has to be made for; what asks for more checks that itself.
 _SCOPES: Final = {Action.READ: Scope.READ, Action.SUBMIT: Scope.SUBMIT}
 
@@ -82,21 +83,17 @@ def _refusal(request: HttpRequest, env: WorkerEnv) -> HttpResponse | None:
     answer = _of_stranger(request, form, action) if user is None else _of_user(request, form, user)
     answer["Cache-Control"] = "no-store"
     patch_vary_headers(answer, ("Cookie", "Authorization", "Accept"))
-    # The wish of a stranger is no fault of the server, and a flood of them would fill the log.
-    answer._has_been_logged = True  # type: ignore[attr-defined]  # the mark of django.utils.log
     return answer
 
 
 def _of_stranger(request: HttpRequest, form: Form, action: Action | None) -> HttpResponse:
     if form is Form.PAGE and _is_browser(request):
         answer: HttpResponse = HttpResponseRedirect(f"{reverse('sign-in')}?{urlencode({'next': _back_to(request)})}")
-        if request.method not in _SAFE:
+        if request.method not in _SHOWS_A_PAGE:
             answer.status_code = 303
         return answer
     what = "This registry is closed" if action is Action.READ else "Strangers only read here"
-    answer = _said(form, 401, "unauthorized", f"{what}: sign in, or send a token. Nothing was changed.")
-    answer["WWW-Authenticate"] = 'Bearer realm="vskill"'
-    return answer
+    return unauthorised(form, f"{what}: sign in, or send a token. Nothing was changed.")
 
 
 def _of_user(request: HttpRequest, form: Form, user: Any) -> HttpResponse:
@@ -106,17 +103,7 @@ def _of_user(request: HttpRequest, form: Form, user: Any) -> HttpResponse:
     )
     if form is Form.PAGE and _is_browser(request):
         return HttpResponse(render_to_string("403.html", {"message": message, "signed_in": True}, request), status=403)
-    return _said(form, 403, "forbidden", message)
-
-
-def _said(form: Form, status: int, code: str, message: str) -> HttpResponse:
-    answer: HttpResponse
-    if form is Form.JSON:
-        answer = JsonResponse({"error": code, "message": message}, status=status)
-    else:
-        answer = HttpResponse(message, status=status, content_type="text/plain; charset=utf-8")
-    answer["Access-Control-Allow-Origin"] = "*"
-    return answer
+    return for_programs(form, 403, "forbidden", message)
 
 
 def _is_browser(request: HttpRequest) -> bool:
@@ -126,7 +113,7 @@ def _is_browser(request: HttpRequest) -> bool:
 
 def _back_to(request: HttpRequest) -> str:
     """Return the page to show after the sign-in: this one, or the one with the form that was sent."""
-    if request.method in _SAFE:
+    if request.method in _SHOWS_A_PAGE:
         return request.get_full_path()
     try:
         page = urlsplit(request.headers.get("Referer", ""))

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final, cast
 
 from asgiref.sync import iscoroutinefunction
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.utils.decorators import sync_and_async_middleware
 
 from vskill.access_tokens.models import AccessToken
@@ -16,6 +16,7 @@ from vskill.accounts.visitor import TOKEN_OWNER
 from vskill.rate_limits.kinds import Form, Kind, rating_of
 from vskill.visitors.errors import VisitorRefused
 from vskill.visitors.reads import page_reads
+from vskill.web.refusals import for_programs
 from vskill.web.unserved import unserved
 from vskill.worker_context import require_worker_env
 
@@ -75,17 +76,21 @@ def lacks(request: HttpRequest, scope: Scope) -> HttpResponse | None:
         return None
     made_for = token.scopes.replace(" ", ", ")
     message = f"This token was made for {made_for}, and this needs one for {scope}. Nothing was done."
-    return _refusal(rating_of(request).form, 403, "insufficient_scope", message)
+    code = "insufficient_scope"
+    return _challenged(for_programs(rating_of(request).form, 403, code, message), code)
 
 
-def unauthorised(form: Form, message: str) -> HttpResponse:
-    """Return a 401 that says ``message`` in the ``form`` that the clients of an address read; it costs no query."""
-    return _refusal(form, 401, TokenRefused.code, message)
+def unauthorised(form: Form, message: str, code: str = "") -> HttpResponse:
+    """Return a 401 that says ``message`` in the ``form`` that the clients of an address read; it costs no query.
+
+    ``code`` is what is wrong with the token, and empty where none was sent.
+    """
+    return _challenged(for_programs(form, 401, code or "unauthorized", message), code)
 
 
 def _said(request: HttpRequest, error: TokenRefused | VisitorRefused) -> HttpResponse:
     # The handler of errors answers 503 where the database is away; what was too slow or not begun never gets there.
-    return unserved(request, error) or unauthorised(rating_of(request).form, str(error))
+    return unserved(request, error) or unauthorised(rating_of(request).form, str(error), TokenRefused.code)
 
 
 def _out_of_scope(request: HttpRequest) -> HttpResponse | None:
@@ -94,16 +99,8 @@ def _out_of_scope(request: HttpRequest) -> HttpResponse | None:
     return lacks(request, Scope.SUBMIT)
 
 
-def _refusal(form: Form, status: int, code: str, message: str) -> HttpResponse:
-    answer: HttpResponse
-    if form is Form.JSON:
-        answer = JsonResponse({"error": code, "message": message}, status=status)
-    else:
-        # Pages too: only a program sends a token, and it prints what it reads.
-        answer = HttpResponse(message, status=status, content_type="text/plain; charset=utf-8")
-    answer["WWW-Authenticate"] = f'Bearer realm="vskill", error="{code}"'
-    answer["Access-Control-Allow-Origin"] = "*"
-    answer["Cache-Control"] = "no-store"
+def _challenged(answer: HttpResponse, code: str) -> HttpResponse:
+    answer["WWW-Authenticate"] = 'Bearer realm="vskill"' + (f', error="{code}"' if code else "")
     return answer
 
 

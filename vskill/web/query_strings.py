@@ -7,12 +7,13 @@ from collections.abc import Awaitable, Callable, Collection, Iterable
 from typing import Any, Final, cast
 
 from asgiref.sync import iscoroutinefunction
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.template.loader import render_to_string
 from django.utils.decorators import sync_and_async_middleware
 
 from vskill.hidden_characters import visible
 from vskill.rate_limits.kinds import Form, rating_of
+from vskill.web.refusals import for_programs
 
 # Longer than any value that an address of this registry can have; the longest are cursors and addresses.
 LONGEST_VALUE: Final = 2_048
@@ -81,13 +82,7 @@ def bad_query(form: Form, message: str) -> HttpResponse:
     if form is Form.PAGE:
         # Without the request, whose context processors would query the database for the user.
         return HttpResponse(render_to_string("400.html", {"message": message}), status=400)
-    answer: HttpResponse
-    if form is Form.JSON:
-        answer = JsonResponse({"error": "bad_request", "message": message}, status=400)
-    else:
-        answer = HttpResponse(message, status=400, content_type="text/plain; charset=utf-8")
-    answer["Access-Control-Allow-Origin"] = "*"
-    return answer
+    return for_programs(form, 400, "bad_request", message)
 
 
 def _refusal(request: HttpRequest) -> HttpResponse | None:

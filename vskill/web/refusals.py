@@ -1,10 +1,10 @@
-"""The answer 429, in the form that the clients of an address read, and the headers that say what is left."""
+"""Refusals in the form that the clients of an address read, among them 429 with the headers that say what is left."""
 
 from __future__ import annotations
 
 from functools import lru_cache
 from math import ceil
-from typing import Final
+from typing import Any, Final
 
 from django.http import HttpResponse, HttpResponseBase, JsonResponse
 from django.template.loader import render_to_string
@@ -20,6 +20,26 @@ _WHAT: Final = {
     Kind.LOGINS: ("logins", "Nothing was checked."),
 }
 _SPANS: Final = {1: "a second", 60: "a minute", 3600: "an hour", 86400: "a day"}
+
+
+def for_programs(form: Form, status: int, code: str, message: str, **more: Any) -> HttpResponse:
+    """Return an error as JSON with its ``code`` and ``more``, or as plain text: programs print a page as it is.
+
+    It costs no query, no cache keeps it, and Django does not log it: a flood of refusals would fill the log.
+    """
+    response: HttpResponse
+    if form is Form.JSON:
+        response = JsonResponse({"error": code, "message": message, **more}, status=status)
+    else:
+        response = HttpResponse(message, status=status, content_type="text/plain; charset=utf-8")
+    response["Access-Control-Allow-Origin"] = "*"
+    return _unlogged(response)
+
+
+def _unlogged(response: HttpResponse) -> HttpResponse:
+    response["Cache-Control"] = "no-store"
+    response._has_been_logged = True  # type: ignore[attr-defined]  # the mark of django.utils.log
+    return response
 
 
 def seconds_in_words(seconds: int) -> str:
@@ -43,21 +63,13 @@ def over_limit(kind: Kind, form: Form, allowance: Allowance) -> HttpResponseBase
 
 def refusal(form: Form, message: str, seconds: int) -> HttpResponse:
     """Return a 429 that says ``message`` and when to come back; it costs no query, whatever its ``form``."""
-    response: HttpResponse
     if form is Form.PAGE:
-        response = HttpResponse(_page(message, seconds), status=429)
+        response = _unlogged(HttpResponse(_page(message, seconds), status=429))
     else:
         text = f"{message} Try again in {seconds_in_words(seconds)}."
-        if form is Form.JSON:
-            response = JsonResponse({"error": CODE, "message": text, "retryAfter": seconds}, status=429)
-        else:
-            response = HttpResponse(text, status=429, content_type="text/plain; charset=utf-8")
-        response["Access-Control-Allow-Origin"] = "*"
+        response = for_programs(form, 429, CODE, text, retryAfter=seconds)
     response["Retry-After"] = str(seconds)
-    response["Cache-Control"] = "no-store"
     response["Content-Length"] = str(len(response.content))
-    # Django would log each refusal, and so let a flood fill the log; who was refused is logged once in a while.
-    response._has_been_logged = True  # type: ignore[attr-defined]  # the mark of django.utils.log
     return response
 
 

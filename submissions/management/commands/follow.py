@@ -66,7 +66,7 @@ class Command(EnvironmentCommand):
             found = await refs_of(env, repository_url(env, wish.repo_url), pattern_of(wanted))
             tips = chosen(wanted, found.commits)
             if not tips and not wish.tags:
-                raise CannotFollow(f"The repository has not {wanted.what}. Nothing is followed.")
+                raise CannotFollow(f"The repository does not have {wanted.what}. Nothing is followed.")
             if not options["dry_run"]:
                 wanted = await writers.run(
                     lambda: follow(
