@@ -25,7 +25,8 @@ _SPANS: Final = {1: "a second", 60: "a minute", 3600: "an hour", 86400: "a day"}
 def for_programs(form: Form, status: int, code: str, message: str, **more: Any) -> HttpResponse:
     """Return an error as JSON with its ``code`` and ``more``, or as plain text: programs print a page as it is.
 
-    It costs no query, no cache keeps it, and Django does not log it: a flood of refusals would fill the log.
+    ``form`` is the one that the clients of the address read, and ``message`` says what happened and what was kept. It
+    costs no query, no cache keeps it, and Django does not log it: a flood of refusals would fill the log.
     """
     response: HttpResponse
     if form is Form.JSON:

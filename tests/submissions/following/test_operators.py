@@ -28,7 +28,7 @@ def test_commands_follow_poll_list_and_end(env: WorkerEnv, tmp_path: Path) -> No
     git(path, "tag", "v1")
     address, url = f"file://{path}", f"file://{path}".removesuffix(".git")
     for arguments, says in (
-        (["--branch", "none"], "has not branch none"),
+        (["--branch", "none"], "does not have branch none"),
         (["--branch", "a..b"], "cannot be the name of a branch"),
         (["--tags", "a b"], "no spaces"),
     ):
