@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
@@ -14,9 +13,8 @@ from vskill.access_tokens.scopes import MEANINGS, Scope
 from vskill.access_tokens.tokens import DEFAULT_DAYS
 from vskill.accounts.access import asks_for
 from vskill.accounts.roles import Action
-from vskill.accounts.visitor import visitor_of
 from vskill.rate_limits.kinds import Kind, rated
-from vskill.web.bearer_tokens import token_of
+from vskill.token_views.pages import private_page, signed_in_person
 from vskill.worker_context import require_worker_env
 
 _LONGEST_CODE: Final = 40
@@ -27,9 +25,8 @@ _LONGEST_CODE: Final = 40
 @require_http_methods(["GET", "HEAD", "POST"])
 def device(request: HttpRequest) -> HttpResponse:
     """Ask for the code, show what waits under it, and let that in or refuse it."""
-    user: Any = visitor_of(request)
-    # A token must not make another one, with more rights and a later end.
-    if user is None or token_of(request) is not None:
+    user = signed_in_person(request)
+    if user is None:
         sign_in = f"{reverse('sign-in')}?next={reverse('device')}"
         return _page(request, {"sign_in": sign_in}, 403 if request.method == "POST" else 200)
     if request.method != "POST":
@@ -48,7 +45,4 @@ def device(request: HttpRequest) -> HttpResponse:
 
 
 def _page(request: HttpRequest, context: dict[str, Any], status: int = 200) -> HttpResponse:
-    response = render(request, "device.html", context, status=status)
-    response["Cache-Control"] = "no-store"
-    response["X-Robots-Tag"] = "noindex"
-    return response
+    return private_page(request, "device.html", context, status)

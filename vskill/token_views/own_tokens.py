@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.shortcuts import redirect, render
+from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_http_methods
@@ -22,9 +22,8 @@ from vskill.access_tokens.tokens import (
 )
 from vskill.accounts.access import asks_for
 from vskill.accounts.roles import Action
-from vskill.accounts.visitor import visitor_of
 from vskill.rate_limits.kinds import Kind, rated
-from vskill.web.bearer_tokens import token_of
+from vskill.token_views.pages import private_page, signed_in_person
 from vskill.worker_context import require_worker_env
 
 # Of those that are revoked or expired, how many are shown.
@@ -36,9 +35,8 @@ _MOST_SHOWN: Final = 100
 @require_http_methods(["GET", "HEAD", "POST"])
 def own_tokens(request: HttpRequest) -> HttpResponse:
     """Show the tokens of whoever is signed in; make or revoke one where that was sent."""
-    user: Any = visitor_of(request)
-    # A token must not make another one, with more rights and a later end.
-    if user is None or token_of(request) is not None:
+    user = signed_in_person(request)
+    if user is None:
         return HttpResponseRedirect(f"{reverse('sign-in')}?next={reverse('own-tokens')}")
     if request.method != "POST":
         return _page(request, user)
@@ -81,7 +79,4 @@ def _page(request: HttpRequest, user: Any, more: dict[str, Any] | None = None, s
         "here": reverse("own-tokens"),
         **(more or {}),
     }
-    response = render(request, "own_tokens.html", context, status=status)
-    response["Cache-Control"] = "no-store"
-    response["X-Robots-Tag"] = "noindex"
-    return response
+    return private_page(request, "own_tokens.html", context, status)
