@@ -125,10 +125,11 @@ def shared_repository(env: WorkerEnv, name: str, title: str, offered: Iterable[P
     ``name`` is that of its catalogues, and ``title`` the message of its commit. At most ``MOST_SKILLS`` with
     ``MOST_BYTES`` together are taken, the first ones, without those that git would not give.
     """
-    head = None
-    if plugins := fitting(env, offered):
-        head = make_commit(env, name, plugins, title)
-    return None if head is None else Repository({HEAD: head, MAIN: head})
+    plugins = fitting(env, offered)
+    if not plugins:
+        return None
+    head = make_commit(env, name, plugins, title)
+    return Repository({HEAD: head, MAIN: head})
 
 
 def fitting(env: WorkerEnv, offered: Iterable[Plugin]) -> list[Plugin]:

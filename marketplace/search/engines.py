@@ -101,10 +101,15 @@ def by_position(skills: QuerySet[SkillEntry]) -> QuerySet[SkillEntry]:
     return skills.order_by("-search_document__id")
 
 
-def first_rows(skills: QuerySet[SkillEntry], alternatives: Sequence[Sequence[str]], most: int, *columns: str) -> Rows:
-    """Return ``columns`` of the first ``most`` skills that ``matching`` finds, in the order of ``by_position``."""
-    found = by_position(matching(skills, alternatives)).values_list(*columns)[:most]
-    if _is_sqlite(skills.db) or not any(alternatives):
+def first_rows(
+    skills: QuerySet[SkillEntry], alternatives: Sequence[Sequence[str]], most: int, *columns: str, few: bool = False
+) -> Rows:
+    """Return ``columns`` of the first ``most`` skills that ``matching`` finds, in the order of ``by_position``.
+
+    ``few`` is what ``matching`` is told.
+    """
+    found = by_position(matching(skills, alternatives, few=few)).values_list(*columns)[:most]
+    if few or _is_sqlite(skills.db) or not any(alternatives):
         return list(found)
     # PostgreSQL would look up the skill of each document that has the words before it sorts them.
     nearest = RawSQL(  # noqa: S611 - constants and parameters

@@ -99,11 +99,7 @@ class Hits:
         return self._first[:most]
 
     def _read_first(self, asked: Asked, most: int) -> None:
-        if self._few:
-            found = by_position(matching(self._skills, asked.alternatives, few=True))
-            self._first = list(found.values_list("pk", *COLUMNS)[:most])
-        else:
-            self._first = first_rows(self._skills, asked.alternatives, most, "pk", *COLUMNS)
+        self._first = first_rows(self._skills, asked.alternatives, most, "pk", *COLUMNS, few=self._few)
         self._read = most
 
     def _is_few(self, number: int) -> bool:
