@@ -9,7 +9,7 @@ import asyncio
 import fcntl
 import os
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Final
 
@@ -47,7 +47,9 @@ async def held_together(folder: Path) -> AsyncIterator[None]:
 @contextmanager
 def _lock_file(folder: Path) -> Iterator[IO[str] | None]:
     """Yield the open lock file of ``folder``, or ``None`` where that was removed between two steps."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    # Not exist_ok: pathlib looks a second time then, and fails where the folder was removed in between.
+    with suppress(FileExistsError):
+        folder.mkdir(mode=0o700, parents=True)
     try:
         file = (folder / IN_USE).open("a")
     except FileNotFoundError:

@@ -21,6 +21,7 @@ from submissions.sandbox.child_processes import ChildResult, run_child
 from submissions.source import git_process, snapshots
 from submissions.source.errors import FetchFailed, FetchTimedOut, RepositoryNotFound, RepositoryTooLarge, SourceError
 from submissions.source.fetching import repository_url
+from submissions.source.folder_locks import held_together
 from submissions.source.git import Snapshot, complete, fetch_snapshot
 from submissions.source.snapshots import Asked, make_room, shared_snapshot
 from submissions.source.wanted import Wanted
@@ -244,6 +245,24 @@ async def test_readers_and_removers_never_meet(env: WorkerEnv, source: Path, tmp
     finally:
         stop = True
     assert await removing > 0
+
+
+async def test_a_folder_that_is_removed_while_another_makes_it_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "data" / "snapshot"
+    real, removed = os.mkdir, []
+
+    def meets_a_remover(path: Path, mode: int = 0o777, **options: int) -> None:
+        if Path(path) == folder and folder.parent.exists() and not removed:
+            removed.append(path)
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
+        real(path, mode, **options)
+
+    monkeypatch.setattr(os, "mkdir", meets_a_remover)
+    async with held_together(folder):
+        assert (folder / "in-use").exists()
+    assert removed == [folder]
 
 
 async def test_where_files_cannot_be_locked_each_fetches_for_itself(
