@@ -4,6 +4,7 @@ MarketplaceError
 ├── MalformedRecord      an entry's value is not a published skill
 ├── PublicationMismatch  the files are not the ones that were verified
 ├── PublicationBlocked   the repository, owner or content is on the block list
+│   └── NameReserved     the name is reserved for another owner
 ├── PublicationConflict  other writers won every race
 ├── ArchiveError         an archive cannot be built, or lacks a file
 ├── SkillNotFound        there is no such skill or version
@@ -40,6 +41,12 @@ class PublicationBlocked(MarketplaceError):
     """The repository, its owner or the content is on the block list; nothing was published."""
 
     code = "publication_blocked"
+
+
+class NameReserved(PublicationBlocked):
+    """The name of the skill, or of its publisher, is reserved for another owner; nothing was published."""
+
+    code = "name_reserved"
 
 
 class PublicationConflict(MarketplaceError):

@@ -108,10 +108,11 @@ def _answer(env: WorkerEnv, commit_sha: str, answers: list[Accepted]) -> JsonRes
         body |= {key: (created or items)[0].get(key) for key in ("id", "state", "statusUrl")}
     if Outcome.CREATED in outcomes:
         return JsonResponse(body, status=202)
-    if outcomes == {Outcome.INVALID}:
+    if outcomes <= {Outcome.INVALID, Outcome.RESERVED}:
         reasons = "; ".join(f"{answer.skill.path or '.'}: {answer.reason}" for answer in answers)
         message = f"No skill of that repository can be checked: {reasons} Nothing was submitted."
-        return JsonResponse({**body, "error": "invalid_skill", "message": message}, status=422)
+        error = "name_reserved" if Outcome.RESERVED in outcomes else "invalid_skill"
+        return JsonResponse({**body, "error": error, "message": message}, status=422)
     return JsonResponse(body)
 
 

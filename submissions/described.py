@@ -71,6 +71,7 @@ _FOUND: Final = shape(
         **dict.fromkeys(("skillName", "skillPath", "description", "wouldBe"), TEXT),
         **dict.fromkeys(("problems", "notes", "alsoAt"), listed(TEXT)),
         "internal": BOOLEAN,
+        "reserved": _TEXT_OR_NULL,
         "plannedSlug": _TEXT_OR_NULL,
         "plainSlugHeldBy": _TEXT_OR_NULL,
         "continues": {},

@@ -12,7 +12,8 @@ class DiscoveredSkill:
     ``problems`` and ``internal`` are those of a ``FoundSkill``; ``notes`` say what is unusual about the skill, its
     place and its name. ``also_at`` are other folders with the same content. ``continues`` is the folder, now gone, from
     which this skill was published before, ``None`` for any other. ``slug`` is the one that it has or will get, empty
-    for a skill with problems; ``held_by`` is who has the plain one, where it will get a longer one.
+    for a skill with problems; ``held_by`` is who has the plain one, where it will get a longer one. ``reserved`` says
+    why its owner may not publish it under its name, and is empty where it may.
     """
 
     path: str
@@ -26,6 +27,7 @@ class DiscoveredSkill:
     continues: str | None = None
     slug: str = ""
     held_by: str = ""
+    reserved: str = ""
 
 
 @dataclass(frozen=True)

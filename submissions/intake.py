@@ -14,7 +14,9 @@ from django.db import IntegrityError, transaction
 
 from marketplace.skills.blocklist import is_blocked
 from marketplace.skills.publishers import skill_identity
+from marketplace.skills.reservations import why_reserved
 from marketplace.skills.sources import note_copies
+from marketplace.skills.store import name_of_identity
 from marketplace.skills.withdrawal import why_withdrawn
 from submissions import messages
 from submissions.discovery import DiscoveredSkill, Discovery
@@ -48,6 +50,7 @@ class Outcome(StrEnum):
     INVALID = "invalid"
     WITHDRAWN = "withdrawn"
     INTERNAL = "internal"
+    RESERVED = "reserved"
 
 
 @dataclass(frozen=True)
@@ -105,6 +108,15 @@ def _published(env: WorkerEnv, identity: str, source_digest: str) -> Submission 
     return None
 
 
+def _why_reserved(env: WorkerEnv, discovery: Discovery, skill: DiscoveredSkill, identity: str, former: str) -> str:
+    if not (reason := why_reserved(env, discovery.repo_url, skill.name)):
+        return ""
+    # One that is published already keeps the name that it has; that is looked for only where it matters.
+    had = name_of_identity(env, identity)
+    had = had if had is not None else name_of_identity(env, former)
+    return reason if had is None else why_reserved(env, discovery.repo_url, skill.name, had=had)
+
+
 def _revive(env: WorkerEnv, submission: Submission, actor: str) -> Submission:
     """Queue a live submission again if it has lost its message, which would otherwise block every new attempt."""
     if submission.state is State.RESCAN_REQUIRED:
@@ -132,7 +144,8 @@ def accept_one(
 ) -> Accepted:
     """Submit one skill of a discovery on the calling thread, and return the answer.
 
-    A skill that is withheld, and the content of a withdrawn version, are not submitted, from whichever folder. Any
+    A skill that is withheld, and the content of a withdrawn version, are not submitted, from whichever folder; nor is
+    one whose name the policy, as it is now, reserves for another owner. Any
     number of calls at once leave one submission and one message. ``source``, ``actor`` and ``submitter`` are those of
     ``accept``; ``priority`` is that of a new message. Raises ``IntakeBusy`` after three lost races.
     """
@@ -144,6 +157,8 @@ def accept_one(
     former = "" if skill.continues is None else skill_identity(discovery.repo_url, skill.continues)
     if reason := why_withdrawn(env, identity) or (why_withdrawn(env, former) if former else ""):
         return Accepted(skill, Outcome.WITHDRAWN, None, reason)
+    if reason := _why_reserved(env, discovery, skill, identity, former):
+        return Accepted(skill, Outcome.RESERVED, None, reason)
     fields: Mapping[str, Any] = {
         "repoUrl": discovery.repo_url,
         "skillName": skill.name,

@@ -27,6 +27,7 @@ _LABELS = {
     **{str(group): label for group, label in GROUP_LABELS.items()},
     "invalid": "Cannot be checked",
     "internal": "Internal, left out",
+    "reserved": "Name reserved for another owner",
     "withdrawn": "Withdrawn here",
     "failed": "Could not be submitted",
     "stopped": "Not submitted: stopped",

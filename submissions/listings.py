@@ -70,7 +70,7 @@ async def keep_listing(env: WorkerEnv, discovery: Discovery) -> str:
             [
                 *(one.path, one.name, one.description[:_LONGEST_DESCRIPTION], list(one.problems), one.source_digest),
                 *([note[:_LONGEST_NOTE] for note in one.notes[:_MOST_NOTES]], one.internal),
-                *(list(one.also_at), one.continues, one.slug, one.held_by),
+                *(list(one.also_at), one.continues, one.slug, one.held_by, one.reserved),
             ]
             for one in discovery.skills
         ]

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from marketplace.skills.planned_slugs import PlannedSlug, plan_slugs
+from marketplace.skills.reservations import why_reserved
 from marketplace.skills.sources import KnownSkill, skills_of_repository
 from submissions.discovered import DiscoveredSkill
 from submissions.store.queries import read_submission
@@ -26,10 +27,28 @@ def plan(
     leads = _leads(skills, known)
     new = sorted((one for one in leads if one.path not in known and not one.problems), key=lambda one: _order(one.path))
     renamed = _renamed(env, new, [known[path] for path in gone if path in known])
-    unnamed = [one for one in new if one.path not in renamed]
+    reserved = _reserved(env, repo_url, leads, {**known, **renamed})
+    unnamed = [one for one in new if one.path not in renamed and one.path not in reserved]
     slugs = plan_slugs(env, repo_url, [(one.path, one.name) for one in unnamed])
     planned = {skill.path: slug for skill, slug in zip(unnamed, slugs, strict=True)}
-    return tuple(_planned(skill, also_at, known, renamed, planned) for skill, also_at in leads.items())
+    return tuple(
+        replace(skill, reserved=reserved[skill.path], also_at=also_at)
+        if skill.path in reserved
+        else _planned(skill, also_at, known, renamed, planned)
+        for skill, also_at in leads.items()
+    )
+
+
+def _reserved(
+    env: WorkerEnv, repo_url: str, skills: Iterable[DiscoveredSkill], present: Mapping[str, KnownSkill]
+) -> dict[str, str]:
+    """Return, by its path, why each skill may not have its name; ``present`` are those that are published already."""
+    found: dict[str, str] = {}
+    for skill in skills:
+        had = present[skill.path].name if skill.path in present else None
+        if not skill.problems and (reason := why_reserved(env, repo_url, skill.name, had=had)):
+            found[skill.path] = reason
+    return found
 
 
 def _planned(

@@ -146,13 +146,15 @@ def withdrawal_of(env: WorkerEnv, submission: Submission) -> str:
 
 def found_as_json(skill: DiscoveredSkill, *, named: bool) -> dict[str, Any]:
     """Return what API and command say about a skill before it is submitted; ``named`` is that of its discovery."""
-    would_be = "refused" if skill.problems else "left out" if skill.internal and not named else "submitted"
+    refused = skill.problems or skill.reserved
+    would_be = "refused" if refused else "left out" if skill.internal and not named else "submitted"
     return {
         "skillName": skill.name,
         "skillPath": skill.path,
         "description": skill.description,
         "wouldBe": would_be,
         "problems": list(skill.problems),
+        "reserved": skill.reserved or None,
         "notes": list(skill.notes),
         "internal": skill.internal,
         "plannedSlug": skill.slug or None,

@@ -164,6 +164,7 @@ def _found(env: WorkerEnv, discovery: Discovery, skills: Iterable[DiscoveredSkil
                 "name": skill.name,
                 "description": skill.description,
                 "problems": skill.problems,
+                "reserved": skill.reserved,
                 "notes": skill.notes,
                 "slug": skill.slug if status == "new" else "",
                 "held_by": skill.held_by,
@@ -171,8 +172,8 @@ def _found(env: WorkerEnv, discovery: Discovery, skills: Iterable[DiscoveredSkil
                 "status": status,
                 "status_label": "" if info is None else info.label,
                 "href": _href(entry, shown) if entry is not None else "",
-                "selectable": not skill.problems and status not in ("pending", "held", "blocked"),
-                "checked": not skill.problems and status == "new" and is_offered(discovery, skill),
+                "selectable": not (skill.problems or skill.reserved) and status not in ("pending", "held", "blocked"),
+                "checked": not (skill.problems or skill.reserved) and status == "new" and is_offered(discovery, skill),
             }
         )
     return found
@@ -209,7 +210,8 @@ async def _submit_chosen(
 def _chosen(discovery: Discovery, choice: Choice, given: Any) -> Sequence[DiscoveredSkill]:
     """Return the skills that are picked by their paths, or all that match and would be submitted together."""
     if "all" in given:
-        return [one for one in matching(discovery, choice) if not one.problems and is_offered(discovery, one)]
+        found = matching(discovery, choice)
+        return [one for one in found if not (one.problems or one.reserved) and is_offered(discovery, one)]
     paths = set(given.getlist("paths"))
     return [one for one in discovery.skills if one.path in paths]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from types import MappingProxyType
@@ -21,6 +21,7 @@ from django.core.signals import setting_changed
 
 from vskill.access_variables import ACCESS_OPTIONS
 from vskill.errors import VskillError
+from vskill.reserved_names import ReservedName, read_reserved_names
 from vskill.source_credentials import SourceCredential, check_secrets, read_credentials, read_proxy
 from vskill.source_ssh_keys import SourceSshKey, read_ssh_keys
 from vskill.variable_kinds import HOSTS, Fault
@@ -29,8 +30,7 @@ from vskill.webhook_secrets import WebhookSecret, check_webhook_secrets, read_we
 # It has to fit the namespace column of an entry.
 _NAME: Final = re.compile(r"[a-z0-9_-]{1,64}")
 _SCANNER: Final = re.compile(r"[a-z0-9-]{1,40}")
-_LEAST_WEIGHT: Final = 0.01
-_MOST_WEIGHT: Final = 100
+_LEAST_WEIGHT, _MOST_WEIGHT = 0.01, 100
 
 
 class UnknownEnvironment(VskillError):
@@ -58,6 +58,7 @@ class Policy:
     ``user:password`` for it.
     ``source_credentials``: which secret is sent to which host, or owner on a host, that asks for sign-in.
     ``webhook_secrets``: which secret signs the webhooks of which host, or owner on a host.
+    ``reserved_names``: patterns of names that only the skills of certain owners may have.
     ``trusted_owners``: ``host/owner`` whose skills are not held for findings below critical (VENDOR_APPROVED).
     ``scan_trusted_owners``: whether engines read the skills of trusted owners; without it they are published as "not
     scanned", with only their format checked.
@@ -79,6 +80,7 @@ class Policy:
     source_ssh_keys: tuple[SourceSshKey, ...] = ()
     webhook_secrets: tuple[WebhookSecret, ...] = ()
     source_credentials: tuple[SourceCredential, ...] = ()
+    reserved_names: tuple[ReservedName, ...] = ()
     trusted_owners: tuple[str, ...] = ()
     scan_trusted_owners: bool = True
     queue_weights: tuple[tuple[str, float], ...] = ()
@@ -119,6 +121,10 @@ class WorkerEnv:
             ) from None
 
 
+def _not(name: str, option: str, what: str, value: Any) -> ImproperlyConfigured:
+    return ImproperlyConfigured(f"VSKILL_ENVIRONMENTS: {option!r} of {name!r} is {what}; it was {value!r}.")
+
+
 def _tuples(value: Any) -> Any:
     return tuple(_tuples(item) for item in value) if isinstance(value, (list, tuple)) else value
 
@@ -126,7 +132,7 @@ def _tuples(value: Any) -> Any:
 def _listed(name: str, option: str, value: Any) -> Any:
     # A text would be read as the list of its letters, each of them an allowed host or directory.
     if not isinstance(value, (list, tuple)):
-        raise ImproperlyConfigured(f"VSKILL_ENVIRONMENTS: {option!r} of {name!r} is a list; it was {value!r}.")
+        raise _not(name, option, "a list", value)
     return _tuples(value)
 
 
@@ -164,38 +170,36 @@ def _is_scanner(name: Any, url: Any) -> bool:
     return bool(_SCANNER.fullmatch(str(name))) and isinstance(url, str) and url.startswith(("http://", "https://"))
 
 
+_READERS: Final[Mapping[str, Callable[[str, Any], Any]]] = {
+    "queue_weights": _weights,
+    "source_credentials": read_credentials,
+    "webhook_secrets": read_webhook_secrets,
+    "source_ssh_keys": read_ssh_keys,
+    "external_scanners": _scanners,
+    "reserved_names": read_reserved_names,
+}
+
+
 def _policy_value(name: str, option: str, value: Any) -> Any:
-    if option == "queue_weights":
-        return _weights(name, value)
-    if option == "source_credentials":
-        return read_credentials(name, value)
-    if option == "webhook_secrets":
-        return read_webhook_secrets(name, value)
-    if option == "source_ssh_keys":
-        return read_ssh_keys(name, value)
-    if option == "external_scanners":
-        return _scanners(name, value)
+    if (read := _READERS.get(option)) is not None:
+        return read(name, value)
     default = getattr(Policy, option)
     if isinstance(default, bool):
         # Not by truth: the text "false" would be true.
         if not isinstance(value, bool):
-            raise ImproperlyConfigured(
-                f"VSKILL_ENVIRONMENTS: {option!r} of {name!r} is true or false; it was {value!r}."
-            )
+            raise _not(name, option, "true or false", value)
         return value
     if isinstance(default, int):
         if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-            raise ImproperlyConfigured(
-                f"VSKILL_ENVIRONMENTS: {option!r} of {name!r} is a whole number from 0; it was {value!r}."
-            )
+            raise _not(name, option, "a whole number from 0", value)
         return value
     if not isinstance(default, str):
         return _listed(name, option, value)
     if not isinstance(value, str):
-        raise ImproperlyConfigured(f"VSKILL_ENVIRONMENTS: {option!r} of {name!r} is a text; it was {value!r}.")
+        raise _not(name, option, "a text", value)
     if option in ACCESS_OPTIONS and value not in ACCESS_OPTIONS[option]:
         known = ", ".join(map(repr, ACCESS_OPTIONS[option]))
-        raise ImproperlyConfigured(f"VSKILL_ENVIRONMENTS: {option!r} of {name!r} is one of {known}; it was {value!r}.")
+        raise _not(name, option, f"one of {known}", value)
     return read_proxy(name, value) if option == "source_proxy" else value
 
 

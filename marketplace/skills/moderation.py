@@ -9,6 +9,7 @@ from marketplace.errors import MarketplaceError, SkillNotFound, SlugTaken
 from marketplace.models import SkillVersion
 from marketplace.records import SkillRecord, Visibility
 from marketplace.skills.latest import kept_versions, with_latest
+from marketplace.skills.reservations import why_slug_reserved
 from marketplace.skills.slugs import is_slug
 from marketplace.skills.store import Event, in_transaction, locked_skill, move_skill, slug_is_taken, update_skill
 from marketplace.skills.visibility import light_versions
@@ -93,7 +94,7 @@ def rename_skill(env: WorkerEnv, slug: str, new_slug: str, *, actor: str, reason
     """Give a skill another slug and return its record; the old slug becomes an alias of the new one.
 
     ``actor`` and ``reason`` go into the history. Raises ``SkillNotFound``, and ``SlugTaken`` where another skill has
-    or had ``new_slug`` or where it is no slug.
+    or had ``new_slug``, where the policy reserves it for another owner, or where it is no slug.
     """
     if not is_slug(new_slug):
         raise SlugTaken(f"{new_slug!r} is no slug: lower-case letters, digits and single hyphens. Nothing was renamed.")
@@ -103,6 +104,8 @@ def rename_skill(env: WorkerEnv, slug: str, new_slug: str, *, actor: str, reason
         record = row.record
         if new_slug == record.slug:
             return record
+        if whose := why_slug_reserved(env, record.repo_url, new_slug):
+            raise SlugTaken(f"{whose} Nothing was renamed.")
         if slug_is_taken(env, new_slug, own_slug=record.slug):
             raise SlugTaken(f"{new_slug!r} belongs to another skill, or did. Nothing was renamed.")
         return move_skill(env, row, new_slug, actor=actor, reason=reason)

@@ -8,6 +8,7 @@ from typing import Final
 
 from marketplace.models import ALIAS_PREFIX, SKILL_PREFIX, SkillEntry
 from marketplace.skills.publishers import publisher_of, skill_identity
+from marketplace.skills.reservations import may_have_slug
 from marketplace.skills.slugs import slug_candidates
 from vskill.environments import WorkerEnv
 from vskill.kv.codec import decode
@@ -32,7 +33,8 @@ class PlannedSlug:
 def plan_slugs(env: WorkerEnv, repo_url: str, skills: Sequence[tuple[str, str]]) -> list[PlannedSlug]:
     """Return the planned slug of each new skill of a repository, given as its folder and name, best first.
 
-    A skill never gets a slug that one before it gets. Nothing is reserved: who publishes first has the slug.
+    A skill never gets a slug that one before it gets, nor one that the policy reserves for others. Nothing is kept for
+    it: who publishes first has the slug.
     """
     owner = publisher_of(repo_url)
     candidates = [
@@ -44,7 +46,8 @@ def plan_slugs(env: WorkerEnv, repo_url: str, skills: Sequence[tuple[str, str]])
     planned = []
     for each in candidates:
         taken = {**holders, **given}
-        slug = next((one for one in each if one not in taken), each[-1])
+        free = (one for one in each if one not in taken and may_have_slug(env, repo_url, one))
+        slug = next(free, each[-1])
         holder = taken.get(each[0], "")
         given[slug] = owner.handle
         planned.append(PlannedSlug(slug, each[0], holder, is_own=holder == owner.handle))

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from django.db import IntegrityError
 
-from marketplace.errors import PublicationBlocked, PublicationConflict
+from marketplace.errors import NameReserved, PublicationBlocked, PublicationConflict
 from marketplace.likeness.known import find_equal
 from marketplace.likeness.published import index_version
 from marketplace.models import SKILL_PREFIX, ArchiveBlob, SkillEntry, SkillVersion
@@ -19,6 +19,7 @@ from marketplace.skills.latest import kept_versions, with_latest
 from marketplace.skills.publication import PreparedPublication, Publication, PublishedVersion, prepare_publication
 from marketplace.skills.publishers import skill_identity
 from marketplace.skills.references import watch_references
+from marketplace.skills.reservations import may_have_slug, why_reserved
 from marketplace.skills.slugs import slug_candidates
 from marketplace.skills.store import (
     Event,
@@ -77,6 +78,9 @@ def _publish(env: WorkerEnv, prepared: PreparedPublication) -> PublishedVersion:
         raise PublicationBlocked(f"its content is known to be bad ({bad.name}): {bad.reason}. Nothing was kept.")
     if row is None and (copied := _published_copy(env, prepared)) is not None:
         return copied
+    had = row.record.name if row is not None else None
+    if reason := why_reserved(env, publication.repo_url, prepared.version_fields["name"], had=had):
+        raise NameReserved(f"{reason} Nothing was kept.")
     known = list(light_versions(versions.filter(skill=row))) if row is not None else []
     if row is not None and moved_from is not None:
         # Written before they can be asked for: from now on the skill's own folder is another one.
@@ -193,7 +197,7 @@ def _free_slug(env: WorkerEnv, prepared: PreparedPublication) -> str:
     # The one that was planned first: a skill that shares a name with another of its repository leaves it to that one.
     planned = prepared.publication.planned_slug
     for slug in sorted(candidates, key=lambda slug: slug != planned):
-        if not slug_is_taken(env, slug):
+        if may_have_slug(env, prepared.publication.repo_url, slug) and not slug_is_taken(env, slug):
             return slug
     raise VersionConflict(f"Every name for {name!r} is held.")
 

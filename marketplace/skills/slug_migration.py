@@ -11,6 +11,7 @@ from marketplace.errors import MalformedRecord
 from marketplace.models import ALIAS_PREFIX, SKILL_PREFIX
 from marketplace.records import SkillRecord
 from marketplace.skills.publishers import publisher_of
+from marketplace.skills.reservations import may_have_slug
 from marketplace.skills.slugs import is_slug, slug_candidates
 from marketplace.skills.store import locked_skill, move_skill, skill_namespace, slug_is_taken
 from vskill.environments import WorkerEnv
@@ -87,7 +88,8 @@ def _migrate_key(
         return
     owner = publisher_of(record.repo_url)
     candidates = list(slug_candidates(record.name, owner.owner, owner.repository, record.identity or key))
-    free = (slug for slug in candidates if slug not in given and not slug_is_taken(env, slug))
+    allowed = [slug for slug in candidates if may_have_slug(env, record.repo_url, slug)]
+    free = (slug for slug in allowed if slug not in given and not slug_is_taken(env, slug))
     new = old if is_slug(old) else next(free, None)
     if new is None:
         report.conflicts.append(old)

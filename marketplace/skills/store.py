@@ -98,6 +98,13 @@ def skills_of_identity(env: WorkerEnv, identity: str) -> QuerySet[SkillEntry]:
     return rows if identity else rows.none()
 
 
+def name_of_identity(env: WorkerEnv, identity: str) -> str | None:
+    """Return the name of the skill with an identity, or ``None`` where none is published."""
+    names = skills_of_identity(env, identity).values_list("name", flat=True)
+    found: str | None = names.first()
+    return found
+
+
 def slug_is_taken(env: WorkerEnv, slug: str, *, own_slug: str = "") -> bool:
     """Return whether a skill has ``slug``, or had it before; a former slug of the skill ``own_slug`` is not taken."""
     skill, alias = skill_namespace(env).get_few_sync((f"{SKILL_PREFIX}{slug}", f"{ALIAS_PREFIX}{slug}"))

@@ -20,7 +20,7 @@ _KEYS: Final = 500
 # What a skill without a submission is shown under.
 _WITHOUT: Final = {"": "waiting"}
 # What skills of a job can be counted as.
-STANDINGS: Final = ("waiting", *map(str, Group), "invalid", "internal", "withdrawn", "failed", "stopped")
+STANDINGS: Final = ("waiting", *map(str, Group), "invalid", "internal", "reserved", "withdrawn", "failed", "stopped")
 
 
 @dataclass(frozen=True)

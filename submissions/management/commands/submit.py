@@ -76,7 +76,8 @@ class Command(EnvironmentCommand):
             return
         for skill in discovery.skills:
             would = found_as_json(skill, named=discovery.named)["wouldBe"]
-            said = [f"would be submitted as {skill.slug}"] if would == "submitted" else skill.problems or [INTERNAL]
+            refused = [*skill.problems, *([skill.reserved] if skill.reserved else [])]
+            said = [f"would be submitted as {skill.slug}"] if would == "submitted" else refused or [INTERNAL]
             state = "; ".join([*said, *skill.notes])
             self.stdout.write(f"{skill.name or skill.path or '.'}\t{skill.path or '.'}\t{state}")
 
