@@ -64,6 +64,7 @@ class Hits:
         self._first: list[Row] = []
         self._read = 0
         self._at_once = MOST_SCORED + 1
+        self._names: list[int] | None = None
 
     @cached_property
     def asked(self) -> Asked:
@@ -71,11 +72,15 @@ class Hits:
         if self._given is not None:
             return self._given
         typed = as_typed(query_terms(self._query))
-        # Most searches find something, and its rows are wanted next.
+        # Most searches find something, which is wanted next: names, or first the rows that are counted.
+        if self._at_once <= MOST_SCORED + 1:
+            self._names = self._read_names(typed)
+            if self._names:
+                return typed
         self._read_first(typed, self._at_once)
         if self._first:
             return typed
-        self._read = 0
+        self._read, self._names = 0, None
         return loosened(self._skills, typed.terms, few=self._few)
 
     def among(self, skills: QuerySet[SkillEntry], *, few: bool = False) -> Hits:
@@ -114,9 +119,7 @@ class Hits:
 
     @cached_property
     def _scored(self) -> list[Place]:
-        candidates = self.first(MOST_SCORED)
-        if not self._is_few(MOST_SCORED):
-            candidates = list(dict.fromkeys([*self._named(), *candidates]))[:MOST_SCORED]
+        candidates = self._candidates()
         columns = [f"search_document__{name}" for name in SCORED_FIELDS]
         # By their keys alone: what else they pass is known, and SQLite would follow an index past all others for it.
         rows = rows_of(self._every, "pk", candidates).values_list("pk", "slug", "downloads", "verdict", *columns)
@@ -127,17 +130,30 @@ class Hits:
             places.append((score(fields, self._terms, is_slug=is_slug, downloads=downloads, verdict=verdict), pk))
         return sorted(places, reverse=True)
 
-    def _named(self) -> list[int]:
-        found = by_position(matching(self._skills, self.asked.alternatives, in_names=True, few=self._few))
-        named = found.values_list("pk", flat=True)
+    def _candidates(self) -> list[int]:
+        """Return the keys of what is scored: what has every word in its name comes before the rest."""
+        asked = self.asked
+        if self._names is None:
+            if self._is_few(MOST_SCORED):
+                return self.first(MOST_SCORED)
+            self._names = self._read_names(asked)
+        if len(self._names) < MOST_SCORED:
+            return list(dict.fromkeys([*self._names, *self.first(MOST_SCORED)]))[:MOST_SCORED]
+        return list(dict.fromkeys([*self._exact(), *self._names]))[:MOST_SCORED]
+
+    def _read_names(self, asked: Asked) -> list[int]:
+        found = by_position(matching(self._skills, asked.alternatives, in_names=True, few=self._few))
+        return list(found.values_list("pk", flat=True)[:MOST_SCORED])
+
+    def _exact(self) -> list[int]:
+        """Return the key of the skill whose slug is the query, where its name has every word."""
         exact = self._skills.filter(slug=self._slug).values_list("pk", "search_document__name")
-        whole = [pk for pk, name in exact if name and all(f" {term}" in f" {name}" for term in self._terms)]
-        return [*whole, *named[:MOST_SCORED]]
+        return [pk for pk, name in exact if name and all(f" {term}" in f" {name}" for term in self._terms)]
 
     def best(self, limit: int, after: Place | None = None) -> list[Place]:
         """Return the score and key of at most ``limit`` skills, best first, those that come after ``after``."""
         found = [place for place in self._scored if after is None or place < after][:limit]
-        if len(found) == limit or self._is_few(MOST_SCORED):
+        if len(found) == limit or len(self._scored) < MOST_SCORED or self._is_few(MOST_SCORED):
             return found
         rest = by_position(matching(self._skills, self.asked.alternatives, few=self._few))
         if after is not None and after[0] < 0:

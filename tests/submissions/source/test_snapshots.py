@@ -251,7 +251,8 @@ async def test_a_folder_that_is_removed_while_another_makes_it_is_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "data" / "snapshot"
-    real, removed = os.mkdir, []
+    real = os.mkdir
+    removed: list[Path] = []
 
     def meets_a_remover(path: Path, mode: int = 0o777, **options: int) -> None:
         if Path(path) == folder and folder.parent.exists() and not removed:
