@@ -8,7 +8,7 @@ from marketplace.badges import views as badges
 from marketplace.crawlers import views as crawlers
 from marketplace.feeds import views as feeds
 from marketplace.mcp import views as mcp
-from marketplace.pages import collection_views, compare_views, views
+from marketplace.pages import collection_views, compare_views, owner_views, views
 from marketplace.visitor_reports import views as reports
 
 app_name = "marketplace"
@@ -40,6 +40,9 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("collections/<str:slug>", collection_views.collection, name="collection"),
     path("compare", compare_views.compare, name="compare"),
     path("publishers/<str:handle>", views.publisher, name="publisher"),
+    # As clients write a publisher and its skill.
+    path("@<str:handle>", owner_views.owner, name="owner"),
+    path("@<str:handle>/<str:slug>", owner_views.owned_skill, name="owned-skill"),
     path("about/verification", views.verification, name="verification"),
     path("about/api", views.api, name="api"),
     path("favicon.ico", views.favicon),

@@ -49,6 +49,7 @@ NOT_DESCRIBED: Final = {
     "/api/v1/skills/-/{rest}": "clawhub's uploads, which are not offered",
     "/api/v1/skills/installs": "a report that vskill sends and that counts nothing",
     "/api/v1/skills/{slug}/installs": "a report that vskill sends and that counts nothing",
+    "/api/v1/skills/@{owner}/{slug}/installs": "a report that vskill sends and that counts nothing",
     "/api/v1/skills/{owner}/{repo}/{slug}/installs": "a report that vskill sends and that counts nothing",
 }
 
@@ -191,6 +192,11 @@ OPERATIONS: Final[dict[str, dict[str, Any]]] = {
         )
     },
     **of_one_skill("/api/v1/skills/{slug}", (SLUG,), ""),
+    **of_one_skill(
+        "/api/v1/skills/@{owner}/{slug}",
+        (in_path("owner", "The handle of a publisher, or its short one."), SLUG),
+        "OfPublisher",
+    ),
     **of_one_skill(
         "/api/v1/skills/{owner}/{repo}/{slug}",
         (in_path("owner", "The handle of a publisher."), in_path("repo", "The name of a repository."), SLUG),

@@ -8,6 +8,7 @@ from marketplace.api.http import ApiCall, ApiError, parameter
 from marketplace.catalog import find_skill_sync, find_version_sync, is_visible
 from marketplace.models import ArchiveBlob, Collection, SkillEntry, SkillVersion
 from marketplace.skill_sets.reading import find_collection, near_collections
+from marketplace.skills.handles import is_named
 from marketplace.skills.near_names import near_publishers, near_slugs, with_near
 from marketplace.skills.publishers import publisher_of
 from marketplace.skills.visibility import light_versions
@@ -28,16 +29,16 @@ def visible_skill(
 ) -> SkillEntry:
     """Return the visible skill that has or had ``slug``.
 
-    ``owner`` (a publisher's handle, with or without ``@``) and ``repo`` (the name of a repository) must match where
-    they are given. With ``hidden``, a withheld skill is returned as well. Raises ``ApiError``: 404 where there is no
-    such skill, with names that are near unless ``suggest`` is false, and 410 with the reason for one that is in
-    quarantine or was deleted.
+    ``owner`` (a publisher's handle or short handle, with or without ``@``) and ``repo`` (the name of a repository) must
+    match where they are given. With ``hidden``, a withheld skill is returned as well. Raises ``ApiError``: 404 where
+    there is no such skill, with names that are near unless ``suggest`` is false, and 410 with the reason for one that
+    is in quarantine or was deleted.
     """
     skill = find_skill_sync(env, slug.lower(), hidden=True) or find_skill_sync(env, slug, hidden=True)
     if skill is None:
         near = near_slugs(env, slug) if suggest else []
         raise ApiError(404, with_near(SKILL_NOT_FOUND, near))
-    if owner and owner.removeprefix("@").lower() not in (skill.publisher_handle, publisher_of(skill.repo_url).owner):
+    if owner and not is_named(skill, owner):
         raise ApiError(404, SKILL_NOT_FOUND)
     if repo and repo.lower() != publisher_of(skill.repo_url).repository:
         raise ApiError(404, SKILL_NOT_FOUND)

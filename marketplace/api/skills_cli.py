@@ -8,6 +8,7 @@ from marketplace.addresses import public_base
 from marketplace.api.http import SAFE, ApiCall, api_view, json_response, parameter, requested_limit, takes_only
 from marketplace.api.shapes import loosened_fields
 from marketplace.skills.answers import search_answer
+from marketplace.skills.handles import short_handle
 from vskill.visitors.reads import list_reads
 
 
@@ -20,13 +21,14 @@ def find(call: ApiCall) -> HttpResponse:
         call.env,
         parameter(call, "q"),
         limit=requested_limit(call, 20, 100),
-        publisher_handle=parameter(call, "owner").lower(),
+        publisher_handle=parameter(call, "owner"),
     )
+    # The client takes no other handle as --owner.
     found = [
         {
-            "id": f"{hit.skill.publisher_handle}/{hit.skill.slug}",
+            "id": f"{short_handle(hit.skill.publisher_handle)}/{hit.skill.slug}",
             "name": hit.skill.slug,
-            "source": f"{base}/{hit.skill.publisher_handle}",
+            "source": f"{base}/{short_handle(hit.skill.publisher_handle)}",
             "installs": hit.skill.downloads,
         }
         for hit in answer.hits

@@ -74,6 +74,8 @@ urlpatterns: list[URLPattern] = [
     path("api/v1/skills/search", vskill_cli.search),
     path("api/v1/skills/installs", vskill_cli.installs),
     path("api/v1/skills/check-updates", vskill_cli.check_updates),
+    # Before the next, because no slug begins so.
+    *_of_one_skill("api/v1/skills/@<str:owner>/<str:slug>"),
     *_of_one_skill("api/v1/skills/<str:slug>"),
     # The form in which vskill names a skill.
     *_of_one_skill("api/v1/skills/<str:owner>/<str:repo>/<str:slug>"),

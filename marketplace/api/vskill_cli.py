@@ -61,8 +61,7 @@ def check_updates(call: ApiCall) -> HttpResponse:
 def _update(env: WorkerEnv, item: dict[str, Any]) -> dict[str, Any]:
     name, installed = str(item.get("name", "")), str(item.get("currentVersion", ""))
     try:
-        owner, repo, slug = name.split("/") if name.count("/") == 2 else ("", "", name)
-        skill = visible_skill(env, slug, owner=owner, repo=repo, hidden=True, suggest=False)
+        skill = visible_skill(env, **named_parts(name), hidden=True, suggest=False)
     except ApiError:
         return {"name": name, "installed": installed, "latest": None, "updateAvailable": False}
     reason = why_withdrawn(env, skill.identity, installed)
@@ -81,6 +80,19 @@ def _update(env: WorkerEnv, item: dict[str, Any]) -> dict[str, Any]:
         "certTier": said_of_skill(skill).certification_tier if skill.latest_version else "",
         **told,
     }
+
+
+def named_parts(name: str) -> dict[str, str]:
+    """Return the ``slug`` of a skill that a client names, and its ``owner`` and ``repo`` where the name has them.
+
+    A name is a slug, ``@owner/slug`` or ``owner/repository/slug``.
+    """
+    parts = name.split("/")
+    if len(parts) == 3:
+        return dict(zip(("owner", "repo", "slug"), parts, strict=True))
+    if len(parts) == 2 and name.startswith("@"):
+        return dict(zip(("owner", "slug"), parts, strict=True))
+    return {"slug": name}
 
 
 def _told_of_flag(env: WorkerEnv, skill: SkillEntry, installed: str) -> dict[str, Any]:

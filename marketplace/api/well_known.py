@@ -23,6 +23,7 @@ from marketplace.api.trust import said_of
 from marketplace.catalog import SkillFilters, list_skills
 from marketplace.skill_sets.install import NOTHING_INSTALLED
 from marketplace.skill_sets.reading import read_set
+from marketplace.skills.handles import present_handle
 from marketplace.skills.slugs import is_slug
 from marketplace.skills.withdrawal import nothing_offered
 from vskill.visitors.reads import list_reads
@@ -62,7 +63,7 @@ def publisher_index(call: ApiCall) -> HttpResponse:
     Suspicious ones are left out: a client that is given this address installs all of them without a question. Each has
     an index of its own, whose description warns.
     """
-    handle = call.path_parameters["owner"].removeprefix("@").lower()
+    handle = present_handle(call.env, call.path_parameters["owner"])
     filters = SkillFilters(publisher=handle)
     page = list_skills(call.env, filters, sort="newest", limit=_MOST_OF_A_PUBLISHER)
     if not page.skills:

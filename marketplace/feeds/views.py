@@ -14,6 +14,7 @@ from marketplace.api.lookup import no_publisher
 from marketplace.catalog import SkillFilters, list_skills
 from marketplace.feeds.atom import About, feed_of_skills, feed_of_withdrawals
 from marketplace.skills.filter_checks import check_filters
+from marketplace.skills.handles import present_handle
 from marketplace.skills.recently_withdrawn import recently_withdrawn
 from vskill.visitors.reads import list_reads
 
@@ -53,7 +54,7 @@ def feed(call: ApiCall) -> HttpResponseBase:
 def publisher_feed(call: ApiCall) -> HttpResponseBase:
     """Return the feed of what one publisher has published or updated."""
     takes_only(call)
-    handle = call.path_parameters["handle"]
+    handle = present_handle(call.env, call.path_parameters["handle"])
     page = list_skills(call.env, SkillFilters(publisher=handle), sort="updated", limit=MOST_ENTRIES)
     if not page.skills:
         raise no_publisher(call.env, handle)

@@ -14,6 +14,7 @@ from marketplace.api.trust import said_of
 from marketplace.git.catalogues import OWNER, described, plugin_folder
 from marketplace.git.offers import collection_plugins, popular_plugins, publisher_plugins
 from marketplace.git.repositories import MOST_SKILLS, Plugin, fitting, version_commit
+from marketplace.skills.handles import present_handle
 from vskill.visitors.reads import list_reads
 
 _LONGEST_DESCRIPTION: Final = 1024
@@ -29,7 +30,7 @@ def registry_plugins(call: ApiCall) -> HttpResponse:
 @api_view(*SAFE, reads=list_reads)
 def publisher_list(call: ApiCall) -> HttpResponse:
     """Return the marketplace of a publisher: its newest skills."""
-    handle = call.path_parameters["handle"].lower()
+    handle = present_handle(call.env, call.path_parameters["handle"])
     return _list(call, handle, f"The newest skills of {handle}.", publisher_plugins(call.env, handle))
 
 

@@ -27,6 +27,7 @@ from marketplace.git.repositories import (
     skill_repository,
 )
 from marketplace.skill_sets.install import NOTHING_INSTALLED
+from marketplace.skills.handles import present_handle
 from vskill.accounts.access import asks_for
 from vskill.accounts.roles import Action
 from vskill.environments import WorkerEnv
@@ -89,7 +90,7 @@ def _of_skill(env: WorkerEnv, names: Mapping[str, str]) -> Repository:
 
 
 def _of_publisher(env: WorkerEnv, owner: str) -> Repository:
-    handle = owner.removeprefix("@").lower()
+    handle = present_handle(env, owner)
     offered = publisher_plugins(env, handle)
     found = shared_repository(env, f"vskill-{handle}", f"Skills of {handle}", offered)
     if found is None:

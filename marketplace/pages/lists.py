@@ -17,6 +17,7 @@ from marketplace.pages.wording import capability_words, published_words
 from marketplace.pictures.weeks import weekly_activity, weekly_publications
 from marketplace.skill_sets.reading import newest_collections
 from marketplace.skills.filter_checks import check_filters
+from marketplace.skills.handles import short_handle
 from vskill.environments import WorkerEnv
 from vskill.hidden_characters import visible
 
@@ -111,7 +112,13 @@ def publisher_context(env: WorkerEnv, handle: str, cursor: str) -> dict[str, Any
     last = newest[0].changed_at
     # On the first page alone, which says whose page it is.
     activity = None if cursor else weekly_publications(env, handle, timezone.now().date())
-    about = {"owner": handle, "total": page.total, "last_updated": last, "activity": activity}
+    about = {
+        "owner": handle,
+        "short_handle": short_handle(handle),
+        "total": page.total,
+        "last_updated": last,
+        "activity": activity,
+    }
     return {**about, **_page_links(ListQuery(cursor=cursor), page)}
 
 

@@ -34,6 +34,7 @@ from marketplace.pages.source_following import following
 from marketplace.pages.source_health import repo_health
 from marketplace.pages.tree import tree
 from marketplace.pages.wording import CAPABILITIES, DEEDS, VERDICTS
+from marketplace.skills.handles import present_handle
 from marketplace.skills.near_names import near_publishers
 from vskill.visitors.reads import list_reads, page_reads
 from vskill.web.absent import Near, NotThere
@@ -69,6 +70,9 @@ async def skills(request: HttpRequest) -> HttpResponse:
 async def publisher(request: HttpRequest, handle: str) -> HttpResponse:
     """Show the skills of one publisher."""
     env = require_worker_env()
+    if (present := await page_reads.run(present_handle, env, handle)) != handle:
+        query = f"?{request.GET.urlencode()}" if request.GET else ""
+        return HttpResponsePermanentRedirect(publisher_href(present) + query)
 
     def context() -> dict[str, Any]:
         found = publisher_context(env, handle, ListQuery.read(request.GET).cursor)

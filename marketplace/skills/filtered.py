@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
@@ -19,6 +19,7 @@ from marketplace.derived_models import SkillFacet
 from marketplace.models import SkillEntry
 from marketplace.skills.count_reads import counts_of, highest
 from marketplace.skills.counts import COUNTED_FACETS, TOTAL, Key, list_of
+from marketplace.skills.handles import present_handle
 from marketplace.skills.many_keys import rows_of
 from marketplace.skills.search import COLUMNS, Hits, Row
 from marketplace.skills.visibility import listed_skills
@@ -39,8 +40,9 @@ _ROW_FACETS: Final = {"tag": SkillFacet.TAG, "capability": SkillFacet.CAPABILITY
 class SkillFilters:
     """The filters of a list; an empty one does not filter.
 
-    ``query`` are words to search for, ``publisher`` is a handle, ``verdict``, ``license``, ``tag``, ``capability`` and
-    ``agent``, one that the skill states it is made for, match exactly, and ``prefix`` is the beginning of a slug.
+    ``query`` are words to search for, ``publisher`` is a handle or a short one, ``verdict``, ``license``, ``tag``,
+    ``capability`` and ``agent``, one that the skill states it is made for, match exactly, and ``prefix`` is the
+    beginning of a slug.
     """
 
     query: str = ""
@@ -89,7 +91,7 @@ class FilteredSkills:
         """Begin with nothing read; ``last`` is the key of the last skill that is looked at, by default any."""
         self._env = env
         self._last = last
-        self._filters = filters
+        self._filters = filters = replace(filters, publisher=present_handle(env, filters.publisher))
         self._facets = {name: value for name in (*_COLUMN_FACETS, *_ROW_FACETS) if (value := getattr(filters, name))}
 
     @cached_property

@@ -60,6 +60,7 @@ def public_addresses(sample: Sample) -> Iterator[Address]:
             yield Address(LIST, f"/skills?{urlencode({**filters, 'sort': sort})}")
     for handle in (sample.small, sample.large):
         yield Address(LIST, f"/publishers/{handle}")
+        yield Address(LIST, f"/@{handle}")
         yield Address(LIST, f"/publishers/{handle}/feed.atom")
         yield Address(LIST, f"/skills?{urlencode({'publisher': handle})}")
         yield Address(LIST, f"/{handle}/.well-known/agent-skills/index.json")
@@ -106,6 +107,7 @@ def _choices(values: Mapping[str, str]) -> Iterator[dict[str, str]]:
 
 def _single(sample: Sample) -> Iterator[str]:
     skill, submission = f"/skills/{sample.slug}", sample.submission
+    yield f"/@{sample.repository.rsplit('/', 2)[-2]}/{sample.slug}"
     yield from (skill, f"{skill}/scan", f"{skill}/files/SKILL.md", f"{skill}/images/none.png")
     yield from (f"{skill}/download/{sample.version}.tar.gz", f"{skill}/download/{sample.version}.zip")
     index = ".well-known/agent-skills/index.json"
@@ -144,7 +146,8 @@ def _single(sample: Sample) -> Iterator[str]:
     yield from (f"{api}/whoami", f"{api}/skills/-/upload")
     yield f"{api}/blocklist/check?name={sample.slug}"
     owner, repository = sample.repository.rsplit("/", 2)[-2:]
-    for named in (f"{api}/skills/{sample.slug}", f"{api}/skills/{owner}/{repository}/{sample.slug}"):
+    of_owner = f"{api}/skills/@{owner}/{sample.slug}"
+    for named in (f"{api}/skills/{sample.slug}", of_owner, f"{api}/skills/{owner}/{repository}/{sample.slug}"):
         yield from (named, f"{named}/versions", f"{named}/versions/{sample.version}")
         yield from (f"{named}/file?path=SKILL.md", f"{named}/install", f"{named}/moderation", f"{named}/verify")
         yield from (f"{named}/scans", f"{named}/external-scans", f"{named}/repo-health")

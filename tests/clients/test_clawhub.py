@@ -141,3 +141,18 @@ def test_it_logs_in_as_a_device_that_a_person_lets_in(env: WorkerEnv, machine: C
         DeviceLogin.objects.update(expires_at=timezone.now())
         assert "Device code expired. Please try again." in program.stdout.read()
         assert program.wait(CLIENT_SECONDS) == 1
+
+
+def test_it_installs_and_updates_by_a_handle_with_dots_and_by_the_short_one(
+    env: WorkerEnv, machine: ClientMachine
+) -> None:
+    corp = "https://git.corp.example/platform/skills"
+    publish_example(env, name="pdf-tools", repo_url=corp, declared_version="1.0.0")
+    names = ("platform.git.corp.example", "platform--git--corp--example")
+    for name in names:
+        machine.shell(f"npx clawhub install @{name}/pdf-tools")
+    publish_example(env, name="pdf-tools", repo_url=corp, declared_version="1.1.0", body="Second.")
+
+    assert machine.shell("npx clawhub update --all").count("1.1.0") >= len(names)
+    for name in names:
+        assert "Second." in (machine.work / f"skills/@{name}/pdf-tools/SKILL.md").read_text()

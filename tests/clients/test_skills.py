@@ -111,3 +111,18 @@ def test_it_adds_a_zip_and_an_owner_uses_follows_a_renamed_skill_and_removes(
     # Who begins with the new name gets that.
     machine.shell(f"npx skills add {server.url}/acme@greeting {ANSWERS}")
     assert [folder.name for folder in installed.iterdir()] == ["greeting"]
+
+
+def test_it_finds_and_adds_by_the_short_handle_of_an_owner_whose_handle_has_dots(
+    env: WorkerEnv, server: LiveServer, machine: ClientMachine
+) -> None:
+    publish_example(env, name="pdf-tools", repo_url="https://git.corp.example/platform/skills")
+    publish_example(env, name="pdf-other")
+    owner = "platform--git--corp--example"
+
+    assert "valid GitHub owner" in machine.shell("npx skills find pdf --owner platform.git.corp.example")
+    printed = machine.shell(f"npx skills find pdf --owner {owner}")
+    assert f"{server.url}/{owner}@pdf-tools" in printed
+    assert "pdf-other" not in printed
+    machine.shell(f"npx skills add {server.url}/{owner}@pdf-tools -a claude-code -y --copy")
+    assert (machine.work / ".claude/skills/pdf-tools/SKILL.md").exists()

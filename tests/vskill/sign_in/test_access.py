@@ -42,6 +42,7 @@ READ_BY_POST: Final = {
     "/api/v1/skills/check-updates",
     "/api/v1/skills/installs",
     "/api/v1/skills/{}/installs",
+    "/api/v1/skills/@{}/{}/installs",
     "/api/v1/skills/{}/{}/{}/installs",
     *(f"/git/{name}{end}/git-upload-pack" for name in ("-/{}", "{}/{}", "{}") for end in (".git", "")),
 }

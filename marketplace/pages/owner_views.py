@@ -1,0 +1,34 @@
+"""The addresses in which clients write a publisher and a skill, ``@owner/skill``; each leads to the page of it."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse, HttpResponsePermanentRedirect
+from django.views.decorators.http import require_safe
+
+from marketplace.addresses import present_page, publisher_href
+from marketplace.catalog import find_skill_sync
+from marketplace.pages.absence import absent
+from marketplace.skills.handles import is_named, present_handle
+from vskill.visitors.reads import page_reads
+from vskill.worker_context import require_worker_env
+
+
+@require_safe
+async def owner(_request: HttpRequest, handle: str) -> HttpResponse:
+    """Lead from ``/@owner`` to the page of the publisher."""
+    present = await page_reads.run(present_handle, require_worker_env(), handle)
+    return HttpResponsePermanentRedirect(publisher_href(present))
+
+
+@require_safe
+async def owned_skill(request: HttpRequest, handle: str, slug: str) -> HttpResponse:
+    """Lead from ``/@owner/skill`` to the page of the skill; 404 where it is of somebody else."""
+    env = require_worker_env()
+
+    def answer() -> HttpResponse:
+        found = find_skill_sync(env, slug.lower())
+        if found is None or not is_named(found, handle):
+            raise absent(env, slug, "")
+        return present_page(request, found.slug)
+
+    return await page_reads.run(answer)

@@ -1,0 +1,85 @@
+"""The names by which a publisher is asked for: its handle, and a short one for clients that take fewer characters.
+
+The client ``skills`` takes as ``--owner`` only what a GitHub account could be called: letters, digits and hyphens, at
+most 39 of them. A handle that is no such name has a short one besides, which is computed from it alone, so it never
+changes and needs no table. Accounts of GitHub have no two hyphens in a row, and each short handle has.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from typing import Final
+
+from marketplace.derived_models import SkillCount, SkillCountChange
+from marketplace.models import SkillEntry
+from marketplace.skills.counts import PUBLISHER
+from marketplace.skills.publishers import publisher_of
+from vskill.environments import WorkerEnv
+from vskill.kv.codec import prefix_end
+
+_TAKEN_BY_EVERY_CLIENT: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,38}")
+# Dots between words without two hyphens in a row can be written as two hyphens, and read back.
+_SPELLABLE: Final = re.compile(r"[a-z0-9]+([.-][a-z0-9]+)*")
+_SPELT: Final = re.compile(r"[a-z0-9]+(--?[a-z0-9]+)*")
+_LONGEST: Final = 39
+# 80 bits in base 32; nobody finds a second handle with the same.
+_DIGEST_LETTERS: Final = 16
+_HASHED: Final = re.compile(r"(?P<beginning>[a-z0-9-]+)---[a-z2-7]{16}")
+
+
+def short_handle(handle: str) -> str:
+    """Return the name of a publisher that every client takes: the handle itself where it is one.
+
+    Otherwise its dots are written as two hyphens (``acme--gitlab--com``), or, where that cannot be read back or is too
+    long, it is the beginning of the handle, three hyphens, and a hash. No two handles have the same.
+    """
+    if not handle or _TAKEN_BY_EVERY_CLIENT.fullmatch(handle):
+        return handle
+    if _SPELLABLE.fullmatch(handle) and len(spelt := handle.replace(".", "--")) <= _LONGEST:
+        return spelt
+    digest = base64.b32encode(hashlib.sha256(handle.encode()).digest()).decode().lower()[:_DIGEST_LETTERS]
+    return f"{_beginning(handle) or '0'}---{digest}"
+
+
+def present_handle(env: WorkerEnv, written: str) -> str:
+    """Return the handle that somebody wrote, as it is, with ``@`` or in capitals, or as a short one.
+
+    What names nobody is returned in small letters. Call it on a database thread.
+    """
+    name = written.strip().removeprefix("@").lower()
+    # Whose own handle it is comes first, though no account of GitHub can have such a name today.
+    if "--" not in name or not _TAKEN_BY_EVERY_CLIENT.fullmatch(name) or _is_handle(env, name):
+        return name
+    if _SPELT.fullmatch(name):
+        return name.replace("--", ".")
+    if (hashed := _HASHED.fullmatch(name)) is not None:
+        return next((one for one in _handles_from(env, hashed["beginning"]) if short_handle(one) == name), name)
+    return name
+
+
+def is_named(skill: SkillEntry, written: str) -> bool:
+    """Return whether ``written``, with ``@`` or without, is a name of a skill's publisher: a handle or an owner."""
+    name = written.strip().removeprefix("@").lower()
+    handle = skill.publisher_handle
+    return name in (handle, short_handle(handle), publisher_of(skill.repo_url).owner)
+
+
+def _beginning(handle: str) -> str:
+    found = re.match(r"[a-z0-9]+(-[a-z0-9]+)*", handle)
+    return found[0][: _LONGEST - 3 - _DIGEST_LETTERS].rstrip("-") if found else ""
+
+
+def _is_handle(env: WorkerEnv, name: str) -> bool:
+    return SkillEntry.objects.using(env.database).filter(namespace=env.name, publisher_handle=name).exists()
+
+
+def _handles_from(env: WorkerEnv, beginning: str) -> set[str]:
+    """Return the handles with a beginning; the counts have a row for each publisher, however many skills it has."""
+    found: set[str] = set()
+    for start in ("0", "-", "_") if beginning == "0" else (beginning,):
+        for model in (SkillCount, SkillCountChange):
+            rows = model.objects.using(env.database).filter(namespace=env.name, within="", kind=PUBLISHER)
+            found.update(rows.filter(value__gte=start, value__lt=prefix_end(start)).values_list("value", flat=True))
+    return found
