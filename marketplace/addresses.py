@@ -13,6 +13,8 @@ from django.urls import get_script_prefix, reverse
 from vskill.environments import WorkerEnv
 from vskill.hidden_characters import visible
 
+# Stands as the ref of what was uploaded, which is on no branch; git's refs are HEAD, or begin with refs/.
+UPLOAD_REF: Final = "UPLOAD"
 # What Django leaves as it is in an address.
 _SAFE: Final = "!$&'()*+,;=/~:@"
 
@@ -82,7 +84,7 @@ def file_href(slug: str, path: str) -> str:
 
 
 def ref_words(ref: str) -> str:
-    """Return in words which branch or tag a stored ref is, safe to show; '' for none.
+    """Return in words which branch or tag a stored ref is, safe to show; '' for none, as of an upload.
 
     ``HEAD`` is the default branch. A name without ``refs/`` is the one in the address, a branch or a tag.
     """
@@ -90,4 +92,6 @@ def ref_words(ref: str) -> str:
     for prefix, words in kinds.items():
         if ref.startswith(prefix):
             return visible(words + ref.removeprefix(prefix), 120)
+    if ref == UPLOAD_REF:
+        return ""
     return "the default branch" if ref == "HEAD" else visible(ref, 120)

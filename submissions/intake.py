@@ -141,13 +141,15 @@ def accept_one(
     actor: str,
     submitter: str = "",
     priority: int = 0,
+    more_fields: Mapping[str, Any] | None = None,
 ) -> Accepted:
     """Submit one skill of a discovery on the calling thread, and return the answer.
 
     A skill that is withheld, and the content of a withdrawn version, are not submitted, from whichever folder; nor is
     one whose name the policy, as it is now, reserves for another owner. Any
     number of calls at once leave one submission and one message. ``source``, ``actor`` and ``submitter`` are those of
-    ``accept``; ``priority`` is that of a new message. Raises ``IntakeBusy`` after three lost races.
+    ``accept``; ``priority`` is that of a new message, and ``more_fields`` go into the value of a new submission. Raises
+    ``IntakeBusy`` after three lost races.
     """
     if skill.problems:
         return Accepted(skill, Outcome.INVALID, None, " ".join(skill.problems))
@@ -173,6 +175,7 @@ def accept_one(
         "plannedSlug": skill.slug,
         "source": source,
         "submittedBy": submitter or actor,
+        **(more_fields or {}),
     }
     for _attempt in range(3):
         try:

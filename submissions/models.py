@@ -1,6 +1,6 @@
 """The tables of submissions: the entries, their history, the messages of the queue, and the sweeps of recovery.
 
-The table of waivers is in ``waiver_models``.
+The table of waivers is in ``waiver_models``, those of uploads are in ``upload_models``.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from django.db.models.functions import Now
 
 from submissions.review_rank import review_rank
 from submissions.states import LIVE_STATES, STUCK_STATES, State
+from submissions.upload_models import StagedFile, UploadedBundle
 from submissions.waiver_models import Waiver
 from vskill.kv.clock import parse_isoformat
 from vskill.kv.models import AbstractKVEntry, KVEntryManager
@@ -23,8 +24,10 @@ __all__ = [
     "QueueMessage",
     "RecoverySweep",
     "RuleSign",
+    "StagedFile",
     "SubmissionEntry",
     "SubmissionTransition",
+    "UploadedBundle",
     "Waiver",
 ]
 

@@ -14,7 +14,7 @@ from marketplace.addresses import page_address, ref_words, skill_href
 from marketplace.catalog import find_skill_sync
 from marketplace.models import SkillEntry
 from marketplace.pages.contract import contract_context
-from marketplace.skills.publishers import skill_identity
+from marketplace.skills.publishers import is_uploaded, skill_identity
 from marketplace.skills.visibility import visible_skills
 from marketplace.skills.withdrawal import why_withdrawn
 from submissions.appeals import ANSWERS, appeal_as_json, may_appeal
@@ -232,8 +232,7 @@ def _estimate(env: WorkerEnv, ahead: int) -> float | None:
 
 def submission_page(env: WorkerEnv, submission: Submission) -> dict[str, Any]:
     """Return the context of a submission's page; call it on a database thread."""
-    info = STATES[submission.state]
-    steps, place = history(env, submission.id), queue_place(env, submission.id)
+    info, steps, place = STATES[submission.state], history(env, submission.id), queue_place(env, submission.id)
     decision = submission.value.get("decision")
     evidence = all_evidence_sync(env, submission.id) if isinstance(decision, dict) else []
     slug = submission.text("slug") if submission.state is State.PUBLISHED else ""
@@ -247,6 +246,7 @@ def submission_page(env: WorkerEnv, submission: Submission) -> dict[str, Any]:
             "state_explanation": f"{_WITHDRAWN} {reason}".strip() if withdrawn else reason or info.explanation,
             "group": info.group,
             "repo_url": submission.text("repoUrl"),
+            "uploaded": is_uploaded(submission.text("repoUrl")),
             "skill_name": submission.text("skillName"),
             "skill_path": submission.text("skillPath"),
             "commit_sha": submission.text("commitSha"),

@@ -8,6 +8,7 @@ from submissions import api, api_many, described, job_pages, live_status, submit
 from submissions.external_scans import views as external_scans
 from submissions.following import views as following
 from submissions.scan_again import views as scan_again
+from submissions.uploads import views as uploads
 
 app_name = "submissions"
 urlpatterns = [
@@ -25,6 +26,9 @@ urlpatterns = [
     path("api/v1/submissions/<str:submission_id>", api.submission, name="api-submission"),
     path("api/v1/external-scans/<str:scan_id>", external_scans.result, name="external-scan"),
     path("api/v1/webhooks/<str:sender>", following.webhook, name="webhook"),
+    path("api/v1/skills", uploads.skills, name="api-skills"),
+    path("api/v1/skills/-/upload-url", uploads.upload_url, name="upload-url"),
+    path("api/v1/skills/-/upload/<str:ticket>", uploads.upload_file, name="upload-file"),
     path("api/v1/listings", api_many.listings, name="api-listings"),
     path("api/v1/listings/<str:listing_id>", api_many.listing, name="api-listing"),
     path("api/v1/jobs", api_many.jobs, name="api-jobs"),

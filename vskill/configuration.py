@@ -189,6 +189,7 @@ VARIABLES: Final[tuple[Variable, ...]] = (
             "searches, lists, pages and whatever else is read; `off` for no limit",
         ),
         Variable("VSKILL_LIMIT_DOWNLOADS", RATE, "2000/minute", "archives and single files; `off` for no limit"),
+        Variable("VSKILL_LIMIT_UPLOADS", RATE, "1500/minute", "files that `clawhub` uploads; `off` for no limit"),
         Variable(
             "VSKILL_LIMIT_LOGINS",
             RATE,

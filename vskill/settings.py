@@ -73,10 +73,7 @@ TRUSTED_PROXIES: list[str] = _value["VSKILL_TRUSTED_PROXIES"]
 PROXY_HEADER: str = _value["VSKILL_PROXY_HEADER"]
 # By kind of request; an empty text is no limit.
 RATE_LIMITS: dict[str, str] = {
-    "submissions": _value["VSKILL_LIMIT_SUBMISSIONS"],
-    "reads": _value["VSKILL_LIMIT_READS"],
-    "downloads": _value["VSKILL_LIMIT_DOWNLOADS"],
-    "logins": _value["VSKILL_LIMIT_LOGINS"],
+    kind: _value[f"VSKILL_LIMIT_{kind.upper()}"] for kind in ("submissions", "reads", "downloads", "logins", "uploads")
 }
 
 # --- Django --------------------------------------------------------------------------------------------------------
@@ -161,6 +158,8 @@ SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = any(
 SECURE_REFERRER_POLICY = "same-origin"
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 1100
+# As many as a skill has, and one more, so that the answer can say what the limit is.
+DATA_UPLOAD_MAX_NUMBER_FILES = 501
 
 # --- databases -----------------------------------------------------------------------------------------------------
 KV_READ_WORKERS: int = _value["VSKILL_KV_READ_WORKERS"]

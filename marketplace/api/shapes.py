@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
+from marketplace.addresses import UPLOAD_REF
 from marketplace.api.trust import dialects, milliseconds, said_of
 from marketplace.errors import MalformedRecord
 from marketplace.judgement import verdict_of
@@ -82,8 +83,19 @@ def skill_shape(skill: SkillEntry, latest: SkillVersion | None) -> dict[str, Any
         "vskillInstalls": skill.downloads,
         "isBlocked": False,
         "isTainted": said.tainted,
-        **({"provenanceVerified": True, "commit": latest.commit_sha} if latest is not None else {}),
+        **(_provenance(latest) if latest is not None else {}),
     }
+
+
+def _provenance(version: SkillVersion) -> dict[str, Any]:
+    """Return that a version was fetched from its repository, by us; of an upload nobody knows where it is from."""
+    fetched = version.source_ref != UPLOAD_REF
+    return {"provenanceVerified": fetched, "commit": version.commit_sha}
+
+
+def _source(version: SkillVersion) -> str:
+    kind = "commit" if version.source_ref != UPLOAD_REF else "upload"
+    return f"{kind} {version.commit_sha[:12]}"
 
 
 def withheld_shape(skill: SkillEntry) -> dict[str, Any]:
@@ -132,7 +144,7 @@ def version_shape(version: SkillVersion) -> dict[str, Any]:
     ``license`` is null because clawhub accepts a single licence there; ``spdx`` has the real one.
     """
     said = said_of(version)
-    changelog = (withdrawn(version), f"Published from commit {version.commit_sha[:12]}.", said.warning)
+    changelog = (withdrawn(version), f"Published from {_source(version)}.", said.warning)
     shape: dict[str, Any] = {
         "version": version.version,
         "createdAt": milliseconds(version.created_at),
@@ -155,7 +167,7 @@ def version_shape(version: SkillVersion) -> dict[str, Any]:
 def vskill_version(version: SkillVersion) -> dict[str, Any]:
     """Return a version in the fields that ``vskill versions`` prints; its time is an ISO text."""
     said = said_of(version)
-    summary = (withdrawn(version), f"commit {version.commit_sha[:12]}", said.warning)
+    summary = (withdrawn(version), _source(version), said.warning)
     return {
         "version": version.version,
         "certTier": said.certification_tier,

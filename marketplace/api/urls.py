@@ -70,7 +70,7 @@ urlpatterns: list[URLPattern] = [
     path("api/v1/collections", skill_sets.collections, name="api-collections"),
     path("api/v1/collections/<str:slug>", skill_sets.collection, name="api-collection"),
     path("api/v1/skills", clawhub.skills, name="api-skills"),
-    path("api/v1/skills/-/<path:rest>", clawhub.not_offered("uploads: submit the address of a git repository")),
+    path("api/v1/skills/-/<path:rest>", clawhub.not_offered("this call of clawhub")),
     path("api/v1/skills/search", vskill_cli.search),
     path("api/v1/skills/installs", vskill_cli.installs),
     path("api/v1/skills/check-updates", vskill_cli.check_updates),

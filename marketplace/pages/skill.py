@@ -21,6 +21,7 @@ from marketplace.pages.source_links import source_href
 from marketplace.pages.text_links import TextLinks
 from marketplace.pages.wording import IN_CONTRACT, verdict_words, version_words
 from marketplace.skills.newest_scan import NewestScan, newest_scan
+from marketplace.skills.publishers import is_uploaded
 from marketplace.skills.references import is_contract
 from marketplace.skills.visibility import light_versions
 from marketplace.skills.withdrawal import nothing_offered, why_withdrawn
@@ -82,6 +83,7 @@ def head(found: Found) -> dict[str, Any]:
             "repo_url": skill.repo_url,
             # Only http and https become links; file: and other schemes stay text.
             "repo_href": skill.repo_url if web else "",
+            "uploaded": is_uploaded(skill.repo_url),
             "path": folder_of(found.skill, found.version),
             "also_at": () if found.exact else also_at(found.skill),
             "source_gone": source_gone(found.skill),

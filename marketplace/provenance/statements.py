@@ -7,6 +7,7 @@ import json
 from pathlib import PurePosixPath
 from typing import Any, Final
 
+from marketplace.addresses import UPLOAD_REF
 from marketplace.judgement import verdict_of
 from marketplace.models import SigningKey, SkillVersion, VersionSignature
 from marketplace.provenance.dsse import envelope
@@ -27,8 +28,8 @@ def publication_statement(env: WorkerEnv, version: SkillVersion) -> dict[str, An
     archives = (("zip", version.zip_sha256), ("tar.gz", version.tar_sha256))
     path = skill.skill_path if version.skill_path is None else version.skill_path
     source = {
-        "uri": f"git+{skill.repo_url}",
-        "digest": {"gitCommit": version.commit_sha},
+        "uri": skill.repo_url if version.source_ref == UPLOAD_REF else f"git+{skill.repo_url}",
+        "digest": source_digest(version),
         "ref": version.source_ref,
         "path": path,
     }
@@ -48,6 +49,11 @@ def publication_statement(env: WorkerEnv, version: SkillVersion) -> dict[str, An
             "publishedAt": isoformat(version.created_at),
         },
     }
+
+
+def source_digest(version: SkillVersion) -> dict[str, str]:
+    """Return by what a version is known at its source: a commit of git, or the content hash of an upload."""
+    return {"sha256" if version.source_ref == UPLOAD_REF else "gitCommit": version.commit_sha}
 
 
 def files_statement(version: SkillVersion) -> dict[str, Any]:

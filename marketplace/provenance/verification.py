@@ -23,7 +23,7 @@ from marketplace.provenance.log import latest_head, read_note
 from marketplace.provenance.merkle import is_included, leaf_hash
 from marketplace.provenance.proofs import inclusion_proof
 from marketplace.provenance.reading import find_signature, leaves_about, publication_leaf
-from marketplace.provenance.statements import files_statement
+from marketplace.provenance.statements import files_statement, source_digest
 from vskill.environments import WorkerEnv
 
 CHECKS: Final = ("archives", "content", "statement", "files", "log")
@@ -109,7 +109,7 @@ class _Verified:
         _same(
             "archives", [one["digest"]["sha256"] for one in stated["subject"]], [version.zip_sha256, version.tar_sha256]
         )
-        _same("commit", predicate["source"]["digest"]["gitCommit"], version.commit_sha)
+        _same("commit", predicate["source"]["digest"], source_digest(version))
         _same("content hash", predicate["contentHash"]["sha256"], version.content_hash)
         _same("version", predicate["skill"]["version"], version.version)
         _same("verdict", predicate["verdict"], verdict_of(version))

@@ -74,7 +74,7 @@ def _key(kind: BlockKind, value: str) -> str:
 def _normalised(kind: BlockKind, value: str) -> str:
     value = value.strip()
     if kind is BlockKind.REPO:
-        if not re.fullmatch(r"(https?|file)://[^\s?#]+", value) or not is_storable(value):
+        if not re.fullmatch(r"(https?|file|upload)://[^\s?#]+", value) or not is_storable(value):
             raise InvalidBlock(f"{value!a} is not a repository's address, such as https://github.com/owner/repository.")
         try:
             return blocked_spellings(value)[0]

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from django.db import IntegrityError
 
+from marketplace.addresses import UPLOAD_REF
 from marketplace.errors import NameReserved, PublicationBlocked, PublicationConflict
 from marketplace.likeness.known import find_equal
 from marketplace.likeness.published import index_version
@@ -17,9 +18,9 @@ from marketplace.search.documents import index_body
 from marketplace.skills.blocklist import is_blocked
 from marketplace.skills.latest import kept_versions, with_latest
 from marketplace.skills.publication import PreparedPublication, Publication, PublishedVersion, prepare_publication
-from marketplace.skills.publishers import skill_identity
+from marketplace.skills.publishers import is_uploaded, skill_identity
 from marketplace.skills.references import watch_references
-from marketplace.skills.reservations import may_have_slug, why_reserved
+from marketplace.skills.reservations import may_have_slug, why_reserved, why_slug_reserved
 from marketplace.skills.slugs import slug_candidates
 from marketplace.skills.store import (
     Event,
@@ -37,8 +38,8 @@ from marketplace.skills.withdrawal import withdrawn, withheld
 from vskill.environments import WorkerEnv
 from vskill.kv.errors import VersionConflict
 
-# Refs of the newest commit of the default branch; an earlier release kept none.
-_NEWEST: Final = ("", "HEAD")
+# Refs of the newest commit of the default branch, and of an upload; an earlier release kept none.
+_NEWEST: Final = ("", "HEAD", UPLOAD_REF)
 
 
 def publish_skill(env: WorkerEnv, publication: Publication | PreparedPublication) -> PublishedVersion:
@@ -52,8 +53,8 @@ def publish_skill(env: WorkerEnv, publication: Publication | PreparedPublication
     reused. Of concurrent publications one wins, and the others start again from what it wrote.
 
     Raises ``PublicationMismatch`` where the files on disk are not the ones that were verified, ``PublicationBlocked``
-    where the block list forbids the repository, its owner or the content, and ``PublicationConflict`` after five lost
-    races. Nothing is kept in these cases.
+    where the block list forbids the repository, its owner or the content, or where another skill got the slug of an
+    uploaded one meanwhile, and ``PublicationConflict`` after five lost races. Nothing is kept in these cases.
     """
     prepared = prepare_publication(publication) if isinstance(publication, Publication) else publication
     try:
@@ -196,6 +197,13 @@ def _free_slug(env: WorkerEnv, prepared: PreparedPublication) -> str:
     candidates = list(slug_candidates(name, publisher.owner, publisher.repository, prepared.identity))
     # The one that was planned first: a skill that shares a name with another of its repository leaves it to that one.
     planned = prepared.publication.planned_slug
+    if is_uploaded(prepared.publication.repo_url):
+        # Whoever uploads a skill says what it is called, and was told that this is its name.
+        if slug_is_taken(env, planned):
+            raise PublicationBlocked(f"another skill was published as {planned} meanwhile. Upload it by another name.")
+        if reason := why_slug_reserved(env, prepared.publication.repo_url, planned):
+            raise NameReserved(f"{reason} Nothing was kept.")
+        return planned
     for slug in sorted(candidates, key=lambda slug: slug != planned):
         if may_have_slug(env, prepared.publication.repo_url, slug) and not slug_is_taken(env, slug):
             return slug

@@ -12,6 +12,11 @@ from urllib.parse import quote, unquote_to_bytes, urlsplit
 # Hosts that ignore case in names of owners and repositories; elsewhere, names that differ in case may be two owners.
 CASE_BLIND_HOSTS: Final = frozenset({"github.com", "gitlab.com", "bitbucket.org", "codeberg.org"})
 _LOCAL_HOST: Final = "local"
+# Where the skills lie that accounts upload: it is no host, and nothing is fetched from there.
+UPLOADS: Final = "upload://account/"
+_ACCOUNT_HOST: Final = "account"
+# Names that stand for something else than the host that is called so, and the scheme with which they do.
+_NO_HOSTS: Final = {_LOCAL_HOST: "file", _ACCOUNT_HOST: "upload"}
 _ON_GITHUB: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})/[A-Za-z0-9._-]{1,100}")
 _HOST_AND_PATH: Final = re.compile(r"[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+(?::\d+)?/\S+/\S+")
 _DEFAULT_PORTS: Final = {"https": ":443", "http": ":80"}
@@ -39,7 +44,8 @@ class Publisher:
     ``owner.host`` elsewhere, so that no owner on another host can claim the handle of a GitHub owner. One that had to
     be changed to be safe ends with ``~`` and a short hash of the identity; no other handle has a ``~``.
 
-    ``owner`` and ``repository`` are the two parts of the URL's path, in lower case.
+    ``owner`` and ``repository`` are the two parts of the URL's path, in lower case. Of a skill that an account uploads,
+    the account is the owner, ``account/{name}``, and has a handle of its own like an owner on another host.
     """
 
     identity: str
@@ -64,14 +70,24 @@ def publisher_of(repo_url: str) -> Publisher:
         owners = segments[:-1] or [host]
         if host in CASE_BLIND_HOSTS:
             owners = [owner.lower() for owner in owners]
-        if host == _LOCAL_HOST:
-            # So that it is not taken for the folders of this machine.
+        if host in _NO_HOSTS and parts.scheme != _NO_HOSTS[host]:
+            # So that it is not taken for the folders of this machine, or for accounts.
             host = f"{host}:443"
     first = 2 if owners[0] in _SERVICES and len(owners) > 1 else 1
     quoted = [quote(owner.encode(errors="surrogateescape"), safe=_SAFE) for owner in owners]
     groups = tuple(_cut_identity(f"{host}/{'/'.join(quoted[:end])}") for end in range(first, len(quoted) + 1))
     name = _storable("/".join(owners)).lower()
     return Publisher(groups[0], _handle(groups[0]), name, _storable(repository), groups)
+
+
+def upload_address(account: str, slug: str) -> str:
+    """Return the address of a skill that an account uploads, which stands where that of a repository would."""
+    return f"{UPLOADS}{quote(account, safe='~@+')}/{slug}"
+
+
+def is_uploaded(repo_url: str) -> bool:
+    """Return whether an address is that of a skill that an account uploads."""
+    return repo_url.startswith(UPLOADS)
 
 
 def publisher_identity(repo_url: str) -> str:
@@ -85,8 +101,8 @@ def publisher_identity(repo_url: str) -> str:
 def owned_by(repo_url: str, owners: Iterable[str]) -> bool:
     """Return whether one of ``owners`` (``host/owner`` or ``host/group/subgroup``) owns a repository.
 
-    ``/folder`` names the folder of repositories on this machine. Case counts where it does for the host, and a port
-    counts as part of the host. False where ``repo_url`` is not a URL.
+    ``/folder`` names the folder of repositories on this machine, and ``account/name`` an account that uploads. Case
+    counts where it does for the host, and a port counts as part of the host. False where ``repo_url`` is not a URL.
     """
     try:
         groups = publisher_of(repo_url).groups
@@ -101,8 +117,9 @@ def owner_identity(written: str) -> str:
     host, _, path = written.strip().rstrip("/").partition("/")
     if host in ("", _LOCAL_HOST):
         return f"{_LOCAL_HOST}/{path.lower()}"
-    # `local:443` is the host of that name and not this machine.
-    host = host if host == f"{_LOCAL_HOST}:443" else _bare_host("https", host)
+    # `local:443` is the host of that name and not this machine; `account:443` is one as well.
+    if host.removesuffix(":443") not in _NO_HOSTS:
+        host = _bare_host("https", host)
     path = path.lower() if host in CASE_BLIND_HOSTS else path
     return _cut_identity(f"{host}/{quote(unquote_to_bytes(path), safe=f'{_SAFE}/')}")
 

@@ -13,6 +13,7 @@ from submissions.states import State
 from submissions.store.evidence import STRUCTURE, Evidence, contract_of, findings_of
 from submissions.store.records import Submission
 from submissions.store.transitions import transition
+from submissions.uploads.stored import VERSION_OF_UPLOAD
 from submissions.verification.packages import SkillPackage
 from submissions.verification.scan_keys import key_of_results
 from vskill.environments import WorkerEnv
@@ -67,7 +68,7 @@ def publish_package(run: Run, package: SkillPackage, evidence: list[Evidence]) -
         license=package.license,
         compatibility=package.compatibility,
         metadata=package.metadata,
-        declared_version=package.version,
+        declared_version=submission.text(VERSION_OF_UPLOAD) or package.version,
         files=tuple(PublishedFile(one.path, one.size, one.sha256, one.executable) for one in package.files),
         root=package.root,
         skill_md=package.skill_md,

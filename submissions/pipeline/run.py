@@ -11,8 +11,9 @@ from typing import Any, Final
 
 from django.conf import settings
 
+from marketplace.addresses import UPLOAD_REF
 from marketplace.likeness.signature import Signature, signature_as_value
-from marketplace.skills.publishers import publisher_identity
+from marketplace.skills.publishers import is_uploaded, publisher_identity
 from submissions.pipeline.known_bad import Comparison, compare_package
 from submissions.review_rank import STRENGTH, strength
 from submissions.source.errors import CommitNotAvailable
@@ -31,6 +32,7 @@ from submissions.store.queries import waiting_paths
 from submissions.store.records import Submission
 from submissions.store.signs import keep_signs
 from submissions.store.transitions import Step
+from submissions.uploads.stored import kept_files
 from submissions.verification import structure
 from submissions.verification.engines.base import Engine, EngineResult, EngineStatus
 from submissions.verification.findings import Finding
@@ -96,16 +98,30 @@ class Run:
         self.submission = await move(self.env, Step(self.submission, following, reason, ACTOR, trigger, changes))
 
     async def package(self) -> SkillPackage:
-        """Return the skill at the pinned commit, or at the newest one where the host no longer serves that commit."""
+        """Return the skill at the pinned commit, or at the newest one where the host no longer serves that commit.
+
+        Of an upload it is what was uploaded.
+        """
         if self._package is None:
-            async with AsyncExitStack() as held:
-                snapshot, known_ref = await self._snapshot(held)
-                self.commit_sha, self.ref = snapshot.commit_sha, snapshot.ref or known_ref
-                destination = self._new_folder("tree")
-                self._package = await read_package(
-                    snapshot, self.submission.text("skillPath"), destination=destination, lfs=self._lfs(snapshot)
-                )
+            uploaded = is_uploaded(self.submission.text("repoUrl"))
+            self._package = await (self._uploaded_package() if uploaded else self._fetched_package())
         return self._package
+
+    async def _fetched_package(self) -> SkillPackage:
+        async with AsyncExitStack() as held:
+            snapshot, known_ref = await self._snapshot(held)
+            self.commit_sha, self.ref = snapshot.commit_sha, snapshot.ref or known_ref
+            destination = self._new_folder("tree")
+            return await read_package(
+                snapshot, self.submission.text("skillPath"), destination=destination, lfs=self._lfs(snapshot)
+            )
+
+    async def _uploaded_package(self) -> SkillPackage:
+        """Return the skill that was uploaded; its digest stands where that of a commit would."""
+        address, digest = self.submission.text("repoUrl"), self.submission.text("commitSha")
+        files = await readers.run(kept_files, self.env, address, digest)
+        self.commit_sha, self.ref = digest, UPLOAD_REF
+        return await read_package(files, "", destination=self._new_folder("tree"))
 
     async def comparison(self) -> Comparison:
         """Return what is known of the package beside what is known to be bad; it is compared once."""

@@ -8,6 +8,7 @@ from typing import Final
 
 from marketplace.models import SkillEntry
 from marketplace.repo_health import Health, RepoHealth, health_in, health_key
+from marketplace.skills.publishers import UPLOADS
 from marketplace.skills.visibility import visible_skills
 from submissions.repo_health.look import Seen
 from vskill.environments import WorkerEnv
@@ -16,6 +17,7 @@ from vskill.kv.models import KVEntry
 from vskill.kv.namespace import KVNamespace
 from vskill.kv.outcomes import Outcome, Status
 from vskill.kv.reader import CHUNK_SIZE, read_chunk
+from vskill.read_only_admin import prefix_range
 
 STALE_AFTER: Final = timedelta(days=365)
 RECHECK: Final = timedelta(hours=24)
@@ -100,7 +102,8 @@ def remember(env: WorkerEnv, url: str) -> None:
 def _from(env: WorkerEnv, start: str) -> Iterator[list[str]]:
     """Yield the URLs behind ``start`` in order, and then those up to it, in lists of at most ``CHUNK_SIZE``."""
     skills = visible_skills(SkillEntry.objects.using(env.database).live().filter(namespace=env.name))
-    urls = skills.exclude(repo_url="").order_by("repo_url").values_list("repo_url", flat=True).distinct()
+    skills = skills.exclude(repo_url="").exclude(prefix_range("repo_url", UPLOADS))
+    urls = skills.order_by("repo_url").values_list("repo_url", flat=True).distinct()
     after, end = start, ""
     while True:
         part = urls.filter(repo_url__gt=after)

@@ -44,6 +44,8 @@ WRITES = {
     "stars/{}",
     "git-upload-pack",
     "mcp",
+    "-/upload-url",
+    "-/upload/{}",
 }
 # The first lasts as long as a submission does, the second tells of processes, the next are what is compared with and
 # what takes submissions, and the others are of an account.

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 
+from submissions.models import SubmissionEntry
 from tests.clients.conftest import CLAUDE, ROOT, ClientMachine, LiveServer
+from tests.clients.test_uploads import write_skill
 from tests.docs.examples import blocks
 from tests.marketplace.factories import publish_example
+from tests.submissions.uploads.uploading import token_for
 from vskill.environments import WorkerEnv
 
 
@@ -17,9 +20,13 @@ def test_every_line_does_what_the_page_says(env: WorkerEnv, server: LiveServer, 
     lines = [line.strip() for block in blocks(page) if not block.language for line in block.lines()]
     host = re.sub(r"\W", "-", server.url.removeprefix("http://"))
     run = [line for line in lines if CLAUDE.exists() or not line.startswith("claude ")]
-    assert len([machine.shell(line.replace("REGISTRY", server.url).replace("HOST", host)) for line in run]) > 2
+    token = token_for(env)
+    write_skill(machine.work / "csv-tools")
+    words = {"REGISTRY": server.url, "HOST": host, "TOKEN": token}
+    assert len([machine.shell(re.sub("REGISTRY|HOST|TOKEN", lambda one: words[one[0]], line)) for line in run]) > 2
 
     inside = "plugins/pdf-tools/skills/pdf-tools/SKILL.md"
     assert "Second." in (machine.work / "pdf-tools" / inside).read_text()
     assert "First." in (machine.work / "one-version" / inside).read_text()
     assert "Second." in (machine.work / ".claude/skills/pdf-tools/SKILL.md").read_text()
+    assert SubmissionEntry.objects.get().skill_name == "csv-tools"

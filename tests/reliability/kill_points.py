@@ -24,6 +24,8 @@ _STATEMENTS: Final[Sequence[tuple[str, str]]] = (
     ('DELETE FROM "submissions_queuemessage"', "acknowledge"),
     ('INSERT INTO "submissions_queuemessage"', "message"),
     ('INSERT INTO "submissions_submissionentry"', "entry"),
+    (' INTO "submissions_uploadedbundle"', "bundle"),
+    (' INTO "submissions_stagedfile"', "staged"),
     # Before the history: on PostgreSQL one statement may write both.
     ('UPDATE "submissions_submissionentry"', "move"),
     ('INSERT INTO "submissions_submissiontransition"', "history"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
+import json
 import os
 import resource
 import sys
@@ -37,6 +38,7 @@ from tests.marketplace.factories import publish_example, skill_md
 from tests.reliability import kill_points
 from tests.submissions.factories import make_submissions
 from tests.submissions.front_door import EVIL, submit
+from tests.submissions.uploads.uploading import token_for
 from vskill.environments import WorkerEnv, get_environment
 from vskill.kv.models import KVEntry
 from vskill.kv.namespace import KVNamespace
@@ -66,6 +68,12 @@ def submit_to(*, names: Sequence[str], url: str) -> None:
     """Submit a repository to each environment."""
     for name in names:
         async_to_sync(submit)(get_environment(name), url, source="test", actor="tester")
+
+
+def tokens(*, names: Sequence[str]) -> None:
+    """Print, as one line of JSON, a token to upload with for each environment."""
+    made = {name: token_for(get_environment(name)) for name in names}
+    sys.stdout.write(json.dumps(made) + "\n")
 
 
 def publish_bad(*, names: Sequence[str]) -> None:

@@ -27,6 +27,7 @@ class Kind(StrEnum):
     READS = "reads"
     DOWNLOADS = "downloads"
     LOGINS = "logins"
+    UPLOADS = "uploads"
 
 
 class Form(StrEnum):
@@ -53,7 +54,7 @@ _OF_THE_API: Final = Rated(Kind.READS, Form.TEXT)
 def rated(kind: Kind | None, form: Form = Form.PAGE) -> Callable[[View], View]:
     """Return a decorator by which a view says what ``kind`` its requests are, and the ``form`` of its errors.
 
-    Submissions and logins are what is sent; looking at the form for them is a read. ``None`` counts nothing.
+    Submissions, uploads and logins are what is sent; looking at the form for them is a read. ``None`` counts nothing.
     """
 
     def mark(view: View) -> View:
@@ -67,7 +68,7 @@ def rating_of(request: HttpRequest) -> Rated:
     """Return what kind of request this is, and in what form it is answered."""
     path = request.path_info
     found = (_known if len(path) <= _LONGEST_KEPT else _found)(path, settings.ROOT_URLCONF)
-    if found.kind in (Kind.SUBMISSIONS, Kind.LOGINS) and request.method in _SAFE:
+    if found.kind in (Kind.SUBMISSIONS, Kind.LOGINS, Kind.UPLOADS) and request.method in _SAFE:
         return Rated(Kind.READS, found.form)
     return found
 

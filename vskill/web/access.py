@@ -14,6 +14,7 @@ from django.urls import reverse
 from django.utils.cache import patch_cache_control, patch_vary_headers
 from django.utils.decorators import sync_and_async_middleware
 
+from vskill.access_tokens.needed_scopes import scope_of_view
 from vskill.access_tokens.scopes import Scope
 from vskill.accounts.access import action_of, has_pass, is_closed, offers_sign_in, permitted, strangers_may
 from vskill.accounts.roles import Action
@@ -28,7 +29,7 @@ from vskill.web.unserved import unserved
 from vskill.worker_context import require_worker_env
 
 _SHOWS_A_PAGE: Final = ("GET", "HEAD")
-# What a token has to be made for; what asks for more checks that itself.
+# What a token has to be made for where the view says nothing else.
 _SCOPES: Final = {Action.READ: Scope.READ, Action.SUBMIT: Scope.SUBMIT}
 
 
@@ -75,8 +76,10 @@ def _refusal(request: HttpRequest, env: WorkerEnv) -> HttpResponse | None:
     if user is not None:
         remember_name(request, user)
     action = action_of(request)
-    if not strangers_may(env, action) and action in _SCOPES and (beyond := lacks(request, _SCOPES[action])) is not None:
-        return beyond
+    if not strangers_may(env, action) and action in _SCOPES:
+        needed = scope_of_view(request) if action is Action.SUBMIT else None
+        if (beyond := lacks(request, needed or _SCOPES[action])) is not None:
+            return beyond
     if permitted(user, env, action) or (is_closed(env) and has_pass(request, env)):
         return None
     form = rating_of(request).form

@@ -10,6 +10,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.utils.decorators import sync_and_async_middleware
 
 from vskill.access_tokens.models import AccessToken
+from vskill.access_tokens.needed_scopes import scope_of_view
 from vskill.access_tokens.scopes import Scope
 from vskill.access_tokens.tokens import TokenRefused, valid_token
 from vskill.accounts.visitor import TOKEN_OWNER
@@ -29,8 +30,8 @@ def know_bearers(get_response: Callable[[HttpRequest], Any]) -> Callable[[HttpRe
     """Find the token of each request that bears one; answer 401 in the form of its client where it opens nothing.
 
     It runs inside the environment of the request, and leaves the token in ``request.access_token`` and its owner where
-    ``visitor_of`` looks. What submits is answered with 403 where the token was not made for that; a view that needs
-    another scope asks ``lacks``. A request without a token costs no query, and no other scheme of the header
+    ``visitor_of`` looks. What submits is answered with 403 where the token was not made for that, or for the scope that
+    its view ``needs``. A request without a token costs no query, and no other scheme of the header
     ``Authorization`` is looked at: a proxy may need it.
     """
     if iscoroutinefunction(get_response):
@@ -94,9 +95,12 @@ def _said(request: HttpRequest, error: TokenRefused | VisitorRefused) -> HttpRes
 
 
 def _out_of_scope(request: HttpRequest) -> HttpResponse | None:
-    if request.method in _SAFE or rating_of(request).kind is not Kind.SUBMISSIONS:
+    if request.method in _SAFE:
         return None
-    return lacks(request, Scope.SUBMIT)
+    needed = scope_of_view(request)
+    if needed is None and rating_of(request).kind is Kind.SUBMISSIONS:
+        needed = Scope.SUBMIT
+    return lacks(request, needed) if needed is not None else None
 
 
 def _challenged(answer: HttpResponse, code: str) -> HttpResponse:

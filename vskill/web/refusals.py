@@ -18,6 +18,7 @@ _WHAT: Final = {
     Kind.READS: ("requests", "Nothing was changed."),
     Kind.DOWNLOADS: ("downloads", "Nothing was changed."),
     Kind.LOGINS: ("logins", "Nothing was checked."),
+    Kind.UPLOADS: ("files", "Nothing was published."),
 }
 _SPANS: Final = {1: "a second", 60: "a minute", 3600: "an hour", 86400: "a day"}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
@@ -13,8 +14,13 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-# Nothing is uploaded here. The largest legitimate body is the form with the list of a repository's skills.
+# The largest legitimate body that is no upload is the form with the list of a repository's skills.
 MAX_BODY_BYTES: Final = 1024 * 1024
+# A whole skill, and what a form adds to it.
+MAX_UPLOAD_BYTES: Final = 12 * 1024 * 1024
+# Where programs upload: a whole skill, or one file of it.
+_UPLOADS: Final = re.compile(r"/api/v1/skills(?:/-/upload/[^/]+)?")
+_BEARER: Final = b"bearer vsk_"
 # Without this limit, a slow client could hold a connection and a file open for any time.
 MAX_BODY_SECONDS: Final = 60.0
 # Clients of these addresses read JSON; those of the other dialects print plain text.
@@ -36,7 +42,8 @@ _ANSWERS: Final = {
 class LimitBodies:
     """ASGI middleware that answers 413 to a body of more than ``limit`` bytes, whether or not its length is announced.
 
-    A body that has not arrived completely after ``seconds`` is answered with 408. Websockets are refused.
+    An upload that bears a token may have ``MAX_UPLOAD_BYTES``. A body that has not arrived completely after
+    ``seconds`` is answered with 408. Websockets are refused.
     """
 
     def __init__(
@@ -57,10 +64,11 @@ class LimitBodies:
         if scope["type"] != "http":
             await self._application(scope, receive, send)
             return
-        if self._announced(scope) > self._limit:
+        limit = max(self._limit, MAX_UPLOAD_BYTES) if _may_be_upload(scope) else self._limit
+        if _announced(scope, limit) > limit:
             await _refuse(scope, send, 413)
             return
-        body = _Body(receive, self._limit, asyncio.get_running_loop().time() + self._seconds)
+        body = _Body(receive, limit, asyncio.get_running_loop().time() + self._seconds)
         answering = False
 
         async def watched_send(message: Message) -> None:
@@ -72,9 +80,17 @@ class LimitBodies:
         if body.refused and not answering:
             await _refuse(scope, send, body.refused)
 
-    def _announced(self, scope: Scope) -> int:
-        length = dict(scope["headers"]).get(b"content-length", b"")
-        return int(length) if length.isdigit() and len(length) < 20 else self._limit + 1 if length else 0
+
+def _may_be_upload(scope: Scope) -> bool:
+    """Return whether a request may be an upload: by its address, and by a token, which is checked later."""
+    if scope.get("method") != "POST" or _UPLOADS.fullmatch(str(scope.get("path", ""))) is None:
+        return False
+    return bool(dict(scope["headers"]).get(b"authorization", b"").lower().startswith(_BEARER))
+
+
+def _announced(scope: Scope, limit: int) -> int:
+    length = dict(scope["headers"]).get(b"content-length", b"")
+    return int(length) if length.isdigit() and len(length) < 20 else limit + 1 if length else 0
 
 
 class _Body:

@@ -215,8 +215,8 @@ def test_install_and_verify_name_the_archive(client: Client, env: WorkerEnv) -> 
 @pytest.mark.parametrize(
     ("method", "address", "status"),
     [
-        ("post", "/api/v1/skills/-/upload-url", 404),
-        ("post", "/api/v1/skills", 405),
+        ("post", "/api/v1/skills/-/merge", 404),
+        ("put", "/api/v1/skills", 405),
         ("delete", "/api/v1/skills/hello-skill", 405),
     ],
 )

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.core.asgi import get_asgi_application
 
-from vskill.web.request_limits import LimitBodies, Message, Receive, Scope, Send
+from vskill.web.request_limits import MAX_UPLOAD_BYTES, LimitBodies, Message, Receive, Scope, Send
 
 
 class Client:
@@ -156,3 +156,36 @@ async def test_a_websocket_is_refused_before_it_opens() -> None:
     client = Client([b""])
     await LimitBodies(get_asgi_application())(scope(kind="websocket"), client.receive, client.send)
     assert client.answer == [{"type": "websocket.close"}]
+
+
+@pytest.mark.parametrize(
+    ("path", "method", "authorization", "status"),
+    [
+        ("/api/v1/skills", "POST", b"Bearer vsk_x", 200),
+        ("/api/v1/skills/-/upload/ticket", "POST", b"bearer vsk_x", 200),
+        ("/api/v1/skills", "POST", b"", 413),
+        ("/api/v1/skills", "POST", b"Basic vsk_x", 413),
+        ("/api/v1/skills", "PUT", b"Bearer vsk_x", 413),
+        ("/api/v1/skills/-/upload-url", "POST", b"Bearer vsk_x", 413),
+        ("/api/v1/submissions", "POST", b"Bearer vsk_x", 413),
+    ],
+)
+async def test_only_an_upload_that_bears_a_token_may_be_longer(
+    path: str, method: str, authorization: bytes, status: int
+) -> None:
+    client = Client([b"x" * 200])
+    asked = {**scope((b"authorization", authorization)), "path": path, "method": method}
+
+    await LimitBodies(reads_all, limit=100)(asked, client.receive, client.send)
+
+    assert client.status == status
+
+
+async def test_an_upload_has_a_limit_too() -> None:
+    length = str(MAX_UPLOAD_BYTES + 1).encode()
+    asked = {**scope((b"authorization", b"Bearer vsk_x"), (b"content-length", length)), "path": "/api/v1/skills"}
+    client = Client([b"x"])
+
+    await LimitBodies(reads_all, limit=100)(asked, client.receive, client.send)
+
+    assert (client.status, client.taken) == (413, 0)

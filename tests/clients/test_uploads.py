@@ -1,0 +1,54 @@
+"""The clawhub client, unmodified, that uploads to a running server."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from asgiref.sync import async_to_sync
+from django.contrib.auth import get_user_model
+
+from tests.clients.conftest import ClientMachine
+from tests.git_factory import skill_md
+from tests.submissions.front_door import drain
+from vskill.access_tokens.scopes import Scope
+from vskill.access_tokens.tokens import make_token
+from vskill.environments import WorkerEnv
+
+
+def write_skill(folder: Path, more: str = "") -> None:
+    (folder / "scripts").mkdir(parents=True, exist_ok=True)
+    (folder / "SKILL.md").write_text(skill_md(folder.name, f"Does what {folder.name} says.") + more)
+    (folder / "scripts/run.sh").write_text("echo hello\n")
+    (folder / "data.bin").write_bytes(b"\0\xff\r\n")
+
+
+def printed_json(text: str) -> Any:
+    return json.loads(text[text.index("{") :])
+
+
+def test_it_publishes_syncs_and_verifies(env: WorkerEnv, machine: ClientMachine) -> None:
+    user = get_user_model()._default_manager.create_user("ada")
+    token = make_token(env, user, name="laptop", scopes=[Scope.SUBMIT, Scope.PUBLISH])[1]
+    machine.shell(f"npx clawhub login --token {token} --no-input")
+    source = machine.work / "source"
+    write_skill(source / "pdf-tools")
+
+    said = machine.shell("npx clawhub publish source/pdf-tools --version 1.0.0")
+    assert "pending security scans before it becomes public" in said
+    async_to_sync(drain)(env)
+
+    machine.shell("npx clawhub install @ada/pdf-tools")
+    for name in ("SKILL.md", "scripts/run.sh", "data.bin"):
+        installed = machine.work / "skills/@ada/pdf-tools" / name
+        assert installed.read_bytes() == (source / "pdf-tools" / name).read_bytes()
+
+    write_skill(source / "pdf-tools", "More.\n")
+    write_skill(source / "csv-tools")
+    synced = printed_json(machine.shell("npx clawhub sync --all --json --root source"))
+    assert {one["slug"]: one["version"] for one in synced["submitted"]} == {"pdf-tools": "1.0.1", "csv-tools": "1.0.0"}
+    async_to_sync(drain)(env)
+    again = printed_json(machine.shell("npx clawhub sync --all --json --root source"))
+    assert (again["submitted"], len(again["alreadySynced"])) == ([], 2)
+    assert "pass" in machine.shell("npx clawhub skill verify @ada/pdf-tools")
