@@ -16,15 +16,28 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.timesince import timesince
 
 from submissions.external_scans.operation import ASK_OUTSIDE
+from submissions.following.admin import FollowedAdmin
 from submissions.models import SubmissionEntry
 from submissions.operations import OPERATIONS, Operation
 from submissions.presentation import submission_path, timeline
+from submissions.queue.admin import QueueMessageAdmin, RecoverySweepAdmin
+from submissions.review.admin import ReviewAdmin
 from submissions.states import STATES, State
 from submissions.store.queries import history, stuck_condition
+from submissions.waivers.admin import WaiverAdmin
 from vskill.kv.clock import database_now
 from vskill.operations_admin import OperationsAdmin
 from vskill.read_only_admin import ChoiceFilter, prefix_range, pretty_json
 from vskill.worker_context import require_worker_env
+
+__all__ = [
+    "FollowedAdmin",
+    "QueueMessageAdmin",
+    "RecoverySweepAdmin",
+    "ReviewAdmin",
+    "SubmissionAdmin",
+    "WaiverAdmin",
+]
 
 
 class StuckFilter(ChoiceFilter):

@@ -13,9 +13,5 @@ class SubmissionsConfig(AppConfig):
     reviewer_permissions = ("submissions.change_submissionentry", "submissions.add_waiver", "submissions.delete_waiver")
 
     def ready(self) -> None:
-        """Register the system checks, and the admins that lie in rooms of their own."""
+        """Register the system checks."""
         from submissions import checks, source_checks  # noqa: F401, PLC0415 - registers them; apps must be ready first
-        from submissions.following import admin as following_admin  # noqa: F401, PLC0415 - as above
-        from submissions.queue import admin  # noqa: F401, PLC0415 - as above
-        from submissions.review import admin as review_admin  # noqa: F401, PLC0415 - as above
-        from submissions.waivers import admin as waivers_admin  # noqa: F401, PLC0415 - as above

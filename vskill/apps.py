@@ -15,10 +15,7 @@ class VskillConfig(AppConfig):
     verbose_name = "vskill"
 
     def ready(self) -> None:
-        """Register the system checks, the admin of entries and accounts, and what keeps the database private."""
-        # Importing registers them; apps must be ready first.
-        from vskill import checks, entry_admin  # noqa: F401, PLC0415
-        from vskill.accounts import admin, role_admin  # noqa: F401, PLC0415
-        from vskill.sign_in import admin as sign_in_admin  # noqa: F401, PLC0415
+        """Register the system checks, and what keeps the database private."""
+        from vskill import checks  # noqa: F401, PLC0415 - registers them; apps must be ready first
 
         connection_created.connect(keep_database_private, dispatch_uid="vskill.private_files")

@@ -13,6 +13,8 @@ from vskill.token_views.own_tokens import own_tokens
 from vskill.views import bad_request, healthz, not_found, server_error
 from vskill.web.logins import login
 
+# Here, because commands that need no address need no admin either.
+admin.autodiscover()
 admin.site.site_header = "vskill"
 admin.site.site_title = "vskill"
 admin.site.index_title = "Operations"

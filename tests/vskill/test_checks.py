@@ -36,6 +36,12 @@ def test_both_checks_run_at_start_up() -> None:
         call_command("check")
 
 
+@pytest.mark.database
+def test_a_command_that_cron_starts_refuses_settings_as_check_does() -> None:
+    with override_settings(KV_READ_WORKERS=0), pytest.raises(SystemCheckError, match=r"vskill\.E005"):
+        call_command("queue_status", skip_checks=False)
+
+
 def test_a_server_that_believes_everybody_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
     assert check_proxies(None) == []
     monkeypatch.setenv("FORWARDED_ALLOW_IPS", "*")

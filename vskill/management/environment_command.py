@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any, ClassVar
 
 from asgiref.sync import async_to_sync
+from django.core.checks import Tags
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import connections
 
@@ -30,6 +31,9 @@ class EnvironmentCommand(BaseCommand):
     """
 
     all_by_default: ClassVar[bool] = False
+    # Those of ours: what an operator may have set wrong. What Django looks for lies in the code and not in an
+    # installation; `manage.py check` finds it, and each page and each admin would be read for it at every start.
+    requires_system_checks: list[str] = [Tags.compatibility]  # noqa: RUF012 - as Django declares it
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add ``--environment``; a subclass with its own arguments calls this first."""
