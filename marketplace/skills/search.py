@@ -112,10 +112,17 @@ class Hits:
 
     def skills(self) -> QuerySet[SkillEntry]:
         """Return what is found as an unordered query."""
-        if self._is_few(MOST_LISTED):
-            return rows_of(self._every, "pk", self.first(MOST_LISTED))
+        asked = self.asked
+        if len(self._first) < self._read:
+            found = self.first(self._read)
+        else:
+            # Without an order: that of the engine is not wanted, and PostgreSQL would read far more to follow it.
+            some = matching(self._skills, asked.alternatives, few=self._few)
+            found = list(some.values_list("pk", flat=True)[: MOST_LISTED + 1])
+        if len(found) <= MOST_LISTED:
+            return rows_of(self._every, "pk", found)
         # Without a join, so that an index of another order can be followed.
-        return self._skills.filter(pk__in=keys(self._skills.db, self.asked.alternatives))
+        return self._skills.filter(pk__in=keys(self._skills.db, asked.alternatives))
 
     @cached_property
     def _scored(self) -> list[Place]:

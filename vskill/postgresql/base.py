@@ -12,6 +12,7 @@ from vskill.postgresql.pool import is_broken
 
 # Seconds. A statement that no cancel request reaches for longer than this is ended by its limit.
 CANCEL_SECONDS: Final = 2.0
+_PLAIN_PLANS: Final = "SET max_parallel_workers_per_gather TO 0; SET jit TO off"
 
 logger = logging.getLogger(__name__)
 
@@ -43,6 +44,13 @@ class DatabaseWrapper(base.DatabaseWrapper):
             pool.putconn(connection)
             connection = super().get_new_connection(conn_params)
         return connection
+
+    def _configure_connection(self, connection: psycopg.Connection[Any]) -> bool:
+        # A page reads few rows. To start processes for it, or to compile it, takes longer than the statement, and keeps
+        # the cores from the pages of others.
+        connection.execute(_PLAIN_PLANS)
+        super()._configure_connection(connection)  # type: ignore[misc]  # the stubs leave it out
+        return True
 
     def limit_statements(self, seconds: float) -> None:
         """Have the server end the next statement after ``seconds``, or up to a quarter later.

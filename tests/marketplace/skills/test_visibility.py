@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 from asgiref.sync import async_to_sync
+from django.db import connection, transaction
 from django.test import Client
 
 from marketplace.catalog import (
@@ -21,6 +22,7 @@ from marketplace.catalog import (
 )
 from marketplace.crawlers.sitemap import PART
 from marketplace.models import SkillEntry
+from marketplace.skills.visibility import listed_skills
 from tests.marketplace.factories import publish_example
 from vskill.environments import WorkerEnv
 
@@ -195,3 +197,18 @@ def test_a_neighbour_is_untouched(client: Client, env: WorkerEnv) -> None:
         withdraw(env)
     assert fetches(client, "/skills/neighbour")
     assert fetches(client, "/publishers/acme/.well-known/agent-skills/index.json")
+
+
+@pytest.mark.postgres
+@pytest.mark.skipif("connection.vendor != 'postgresql'", reason="of PostgreSQL's indexes")
+def test_an_index_alone_tells_which_skills_are_listed(env: WorkerEnv) -> None:
+    publish_example(env)
+    listed = listed_skills(SkillEntry.objects.filter(namespace=env.name, pk__in=[1, 2]))
+    with connection.cursor() as cursor:
+        # Until then, the table has to be asked whether somebody still sees an older row.
+        cursor.execute("VACUUM ANALYZE marketplace_skillentry")
+    with transaction.atomic(), connection.cursor() as cursor:
+        for way in ("seqscan", "bitmapscan"):
+            cursor.execute(f"SET LOCAL enable_{way} TO off")
+        plan = listed.values_list("pk", "verdict", "publisher_handle", "license").explain()
+    assert "Index Only Scan using marketplace_skillentry_listed" in plan

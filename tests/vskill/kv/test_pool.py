@@ -125,6 +125,14 @@ async def together(entries: KVNamespace) -> list[Outcome]:
     return await asyncio.gather(*map(read, KEYS[:SIZE]))
 
 
+def test_no_statement_starts_processes_or_a_compiler_for_itself() -> None:
+    for _ in range(2):
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT current_setting('max_parallel_workers_per_gather'), current_setting('jit')")
+            assert cursor.fetchone() == ("0", "off")
+        connection.close()
+
+
 def test_connections_that_were_ended_while_they_lay_idle_are_noticed_before_they_are_used(entries: KVNamespace) -> None:
     with all_taken():
         pass
