@@ -13,6 +13,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from marketplace.block_admin import BlockAdmin
+from marketplace.claim_admin import ClaimAdmin
 from marketplace.flag_admin import FlagAdmin
 from marketplace.known_bad_admin import KnownBadAdmin
 from marketplace.models import ALIAS_PREFIX, SKILL_PREFIX, HistoryEvent, SkillEntry, SkillVersion
@@ -30,6 +31,7 @@ from vskill.worker_context import require_worker_env
 
 __all__ = [
     "BlockAdmin",
+    "ClaimAdmin",
     "CollectionAdmin",
     "FlagAdmin",
     "HistoryAdmin",

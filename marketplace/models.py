@@ -16,6 +16,7 @@ from marketplace.flag_models import LaterScan, PastScan, SkillFlag
 from marketplace.following_models import FollowedEntry
 from marketplace.history_models import HistoryEvent
 from marketplace.known_bad_models import KnownBad, KnownBadShingle, VersionShingle
+from marketplace.ownership_models import PublisherClaim, SkillTransfer
 from marketplace.provenance_models import (
     LogLeaf,
     LogNode,
@@ -51,6 +52,7 @@ __all__ = [
     "LogPending",
     "LogState",
     "PastScan",
+    "PublisherClaim",
     "ReferenceEntry",
     "SearchDocument",
     "SearchToken",
@@ -58,6 +60,7 @@ __all__ = [
     "SkillEntry",
     "SkillFacet",
     "SkillFlag",
+    "SkillTransfer",
     "SkillVersion",
     "TreeHead",
     "VersionShingle",

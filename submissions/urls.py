@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.urls import path
 
 from submissions import api, api_many, described, job_pages, live_status, submit_page, views
+from submissions.claiming import views as claiming
 from submissions.external_scans import views as external_scans
 from submissions.following import views as following
 from submissions.scan_again import views as scan_again
@@ -13,6 +14,7 @@ from submissions.uploads import views as uploads
 app_name = "submissions"
 urlpatterns = [
     path("submit", submit_page.submit, name="submit"),
+    path("account/publishers", claiming.own_publishers, name="own-publishers"),
     path("queue", views.queue, name="queue"),
     path("submissions/<str:submission_id>", views.submission, name="submission"),
     path("submissions/<str:submission_id>/events", live_status.events, name="submission-events"),

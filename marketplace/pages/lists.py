@@ -12,6 +12,7 @@ from marketplace.catalog import FacetValue, HowMany, SkillFilters, SkillPage, fe
 from marketplace.errors import MalformedRecord
 from marketplace.judgement import Judgement, judge
 from marketplace.models import SkillEntry, SkillVersion
+from marketplace.ownership.shown import owner_of
 from marketplace.pages.list_query import FACETS, FILTERS, ListQuery
 from marketplace.pages.wording import capability_words, published_words
 from marketplace.pictures.weeks import weekly_activity, weekly_publications
@@ -115,6 +116,7 @@ def publisher_context(env: WorkerEnv, handle: str, cursor: str) -> dict[str, Any
     about = {
         "owner": handle,
         "short_handle": short_handle(handle),
+        "claim": owner_of(env, newest[0].publisher) if newest[0].publisher else None,
         "total": page.total,
         "last_updated": last,
         "activity": activity,

@@ -60,6 +60,7 @@ OTHERS = {
         "/sign-out",
         "/account",
         "/account/tokens",
+        "/account/publishers",
     ),
 }
 

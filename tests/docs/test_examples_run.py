@@ -45,7 +45,7 @@ NOT_RUN: Final = {
     "sub_...": "stands for the id of a submission",
 }
 # Commands that are named in running text without the arguments that they need.
-NAMED_ALONE: Final = ("manage.py block", "manage.py job", "manage.py known_bad", "manage.py scan", "manage.py token")
+NAMED_ALONE: Final = tuple(f"manage.py {name}" for name in ("block", "claim", "job", "known_bad", "scan", "token"))
 
 
 @pytest.fixture

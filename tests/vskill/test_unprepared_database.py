@@ -23,6 +23,7 @@ ARGUMENTS = {
     "follow": ["--list"],
     "unfollow": ["https://github.com/acme/skills"],
     "poll_followed": [],
+    "claim": ["list"],
     "consume": ["--once"],
     "job": ["job_0"],
     "known_bad": ["list"],

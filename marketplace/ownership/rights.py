@@ -1,0 +1,33 @@
+"""The one rule of who may act for a publisher."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from marketplace.ownership.claims import owner_claim
+from marketplace.skills.publishers import publisher_identity, upload_address
+from vskill.accounts.limits import limit_of
+from vskill.accounts.roles import Action, may
+from vskill.environments import WorkerEnv
+
+
+def may_act_for(account: Any, env: WorkerEnv, publisher: str) -> bool:
+    """Return whether ``account`` may act for a publisher, by its identity, in an environment.
+
+    That is whoever has its proven claim, and operators. A stranger and an account that is not active may not. Call it
+    on a database thread.
+    """
+    if account is None or not account.is_authenticated or not account.is_active:
+        return False
+    return owns(account, env, publisher) or may(account, env, Action.OPERATE)
+
+
+def owns(account: Any, env: WorkerEnv, publisher: str) -> bool:
+    """Return whether ``account`` has the proven claim of a publisher, by its identity, or uploads as that one."""
+    limit = limit_of(account)
+    if not publisher or (limit is not None and env.name not in limit):
+        return False
+    if publisher == publisher_identity(upload_address(account.get_username(), "any")):
+        return True
+    claim = owner_claim(env, publisher)
+    return claim is not None and claim.account_id == account.pk

@@ -1,0 +1,86 @@
+"""Look for the proof of a claim: its code in a branch's name or in a file of the repository, or a sign-in at the host.
+
+A repository is read as every other, through ``submissions.source``: redirects are not followed, so that a repository
+which was given away proves nothing for its former owner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Final
+
+from allauth.socialaccount.models import SocialAccount
+from django.conf import settings
+from django.utils import timezone
+
+from marketplace.models import PublisherClaim
+from marketplace.ownership.claims import ClaimRefused, Proof
+from marketplace.skills.publishers import owner_identity, publisher_of
+from submissions.following.look import refs_of
+from submissions.source.blobs import read_blob
+from submissions.source.errors import RepositoryEmpty
+from submissions.source.fetching import fetch, repository_url, scratch_folder
+from submissions.source.tree_entries import TreeEntry
+from submissions.source.wanted import Wanted
+from vskill.environments import WorkerEnv
+
+FOLDER: Final = ".well-known"
+FILE: Final = f"{FOLDER}/vskill-claim"
+_MOST_BYTES: Final = 4096
+# People rename themselves at a host, and others take the name; so only a sign-in of just now tells who has it.
+SIGN_IN_MINUTES: Final = 15
+_AT_GITHUB: Final = "github.com/"
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A proof, and where it was seen."""
+
+    proof: Proof
+    evidence: str
+
+
+async def find_code(env: WorkerEnv, claim: PublisherClaim) -> Seen | None:
+    """Look for the code of a claim in its repository: a branch of that name, or a line of the file on the default one.
+
+    Returns ``None`` where it is in neither. Raises ClaimRefused where the repository is not the publisher's, and the
+    errors of ``submissions.source``.
+    """
+    repository = repository_url(env, claim.repo_url)
+    if publisher_of(repository.url).identity != claim.publisher:
+        raise ClaimRefused(f"{repository.url} is not a repository of {claim.publisher}. Nothing was looked for.")
+    # Without the branch or folder that the address may have named.
+    plain = repository_url(env, repository.url)
+    branch = f"refs/heads/{claim.code}"
+    found = await refs_of(env, plain, branch)
+    if branch in found.commits:
+        return Seen(Proof.BRANCH, f"the branch {claim.code} of {plain.url} at {found.commits[branch][:12]}")
+    async with scratch_folder() as scratch:
+        try:
+            snapshot = await fetch(env, plain, scratch, wanted=Wanted(FOLDER, _the_file))
+        except RepositoryEmpty:
+            return None
+        entry = next(iter(_the_file(snapshot.entries)), None)
+        if entry is None or not entry.is_regular or entry.size is None or entry.size > _MOST_BYTES:
+            return None
+        lines = (await read_blob(snapshot, entry)).decode("utf-8", "replace").split("\n")
+    if claim.code in (line.strip() for line in lines):
+        return Seen(Proof.FILE, f"{FILE} in {plain.url} at {snapshot.commit_sha[:12]}")
+    return None
+
+
+def _the_file(entries: Sequence[TreeEntry]) -> Sequence[TreeEntry]:
+    return [entry for entry in entries if entry.path == FILE and entry.is_regular]
+
+
+def signed_in_as(user: Any) -> str:
+    """Return the publisher that ``user`` is at GitHub by a sign-in of the last minutes, or '' where there was none."""
+    if "github" not in settings.SOCIALACCOUNT_PROVIDERS:
+        return ""
+    since = timezone.now() - timedelta(minutes=SIGN_IN_MINUTES)
+    found = SocialAccount.objects.filter(user_id=user.pk, provider="github", last_login__gte=since).first()
+    data = found.extra_data if found is not None else None
+    login = data.get("login") if isinstance(data, dict) else None
+    return owner_identity(f"{_AT_GITHUB}{login}") if isinstance(login, str) and login else ""

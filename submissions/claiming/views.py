@@ -1,0 +1,143 @@
+"""The page on which a signed-in person claims publishers, has the proof looked for, and gives claims up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods
+
+from marketplace.addresses import publisher_href
+from marketplace.models import PublisherClaim
+from marketplace.ownership.claims import (
+    HOURS,
+    PROOF_WORDS,
+    ClaimRefused,
+    Proof,
+    begin,
+    claims_of,
+    end,
+    may_check,
+    prove,
+)
+from marketplace.ownership_models import PROVEN
+from submissions.claiming.proofs import FILE, SIGN_IN_MINUTES, find_code, signed_in_as
+from submissions.source.errors import InvalidRepositoryURL, SourceError
+from submissions.source.fetching import repository_url
+from vskill.environments import WorkerEnv
+from vskill.errors import VskillError
+from vskill.kv.errors import EntryUnavailable
+from vskill.kv.threads import writers
+from vskill.processes.machine_faults import MachineFault
+from vskill.rate_limits.kinds import Kind, rated
+from vskill.token_views.pages import private_page, signed_in_person
+from vskill.visitors.reads import ahead_of_reads, page_reads
+from vskill.worker_context import require_worker_env
+
+_LONGEST_ADDRESS = 1100
+_NO_SUCH_CLAIM = "There is no such claim of yours: it may have lapsed. Nothing was changed."
+_NOT_FOUND = (
+    "The code is not there yet: there is no branch of that name, and the file does not hold it on the default branch. "
+    "Push one of them, and check again."
+)
+
+
+@rated(Kind.SUBMISSIONS)
+@require_http_methods(["GET", "HEAD", "POST"])
+async def own_publishers(request: HttpRequest) -> HttpResponse:
+    """Show the publishers of whoever is signed in; begin, check or give up a claim where that was sent."""
+    env = require_worker_env()
+    user = await page_reads.run(signed_in_person, request)
+    if user is None:
+        return HttpResponseRedirect(f"{reverse('sign-in')}?next={reverse('submissions:own-publishers')}")
+    if request.method != "POST":
+        return await _page(request, env, user)
+    try:
+        for name, step in (("check", _check), ("end", _give_up), ("sign_in", _by_sign_in)):
+            if name in request.POST:
+                await step(env, user, request.POST[name])
+                return redirect("submissions:own-publishers")
+        await _begin(env, user, request.POST.get("repository_url", ""))
+    except EntryUnavailable:
+        raise
+    except VskillError as error:
+        later = isinstance(error, MachineFault) or (isinstance(error, SourceError) and error.transient)
+        given = {"repository_url": request.POST.get("repository_url", "")[:_LONGEST_ADDRESS]}
+        response = await _page(request, env, user, {"error": str(error), **given}, 503 if later else 422)
+        if later:
+            response["Retry-After"] = "10"
+        return response
+    return redirect("submissions:own-publishers")
+
+
+async def _begin(env: WorkerEnv, user: Any, address: str) -> None:
+    if len(address) > _LONGEST_ADDRESS:
+        raise InvalidRepositoryURL("That is too long for the address of a repository. Nothing was begun.")
+    await writers.run(begin, env, user, repository_url(env, address.strip()).url)
+
+
+async def _check(env: WorkerEnv, user: Any, number: str) -> None:
+    claim = await page_reads.run(_claim, env, user, number)
+    if claim.state == PROVEN:
+        return
+    if not await writers.run(may_check, env, claim):
+        raise ClaimRefused("This was looked for just now. Wait ten seconds, and check again.")
+    with ahead_of_reads():
+        seen = await find_code(env, claim)
+    if seen is None:
+        raise ClaimRefused(_NOT_FOUND)
+    await writers.run(prove, env, claim, seen.proof, seen.evidence)
+
+
+async def _by_sign_in(env: WorkerEnv, user: Any, publisher: str) -> None:
+    present = await page_reads.run(signed_in_as, user)
+    if not present or present != publisher:
+        raise ClaimRefused(
+            f"A sign-in proves a claim for {SIGN_IN_MINUTES} minutes, and for the account of that name alone. "
+            "Sign out, sign in again at GitHub, and come back. Nothing was changed."
+        )
+    # The address of no repository is needed; any of that owner says whose it is.
+    claim = await writers.run(begin, env, user, f"https://{present}/-")
+    await writers.run(prove, env, claim, Proof.SIGN_IN, f"signed in as {present}")
+
+
+async def _give_up(env: WorkerEnv, user: Any, number: str) -> None:
+    claim = await page_reads.run(_claim, env, user, number)
+    await writers.run(end, env, claim, actor=user.get_username(), reason="given up by its owner")
+
+
+def _claim(env: WorkerEnv, user: Any, number: str) -> PublisherClaim:
+    found = None
+    if number.isascii() and number.isdigit() and len(number) <= 18:
+        found = claims_of(env, user.pk).filter(pk=int(number)).first()
+    if found is None:
+        raise ClaimRefused(_NO_SUCH_CLAIM)
+    return found
+
+
+async def _page(
+    request: HttpRequest, env: WorkerEnv, user: Any, more: dict[str, Any] | None = None, status: int = 200
+) -> HttpResponse:
+    def context() -> dict[str, Any]:
+        claims = list(claims_of(env, user.pk))
+        proven = [_shown(one) for one in claims if one.state == PROVEN]
+        at_github = signed_in_as(user)
+        return {
+            "proven": proven,
+            "waiting": [one for one in claims if one.state != PROVEN],
+            "at_github": at_github if all(one["claim"].publisher != at_github for one in proven) else "",
+            "file": FILE,
+            "hours": HOURS,
+            "here": reverse("submissions:own-publishers"),
+            **(more or {}),
+        }
+
+    found = await page_reads.run(context)
+    return private_page(request, "submissions/own_publishers.html", found, status)
+
+
+def _shown(claim: PublisherClaim) -> dict[str, Any]:
+    words = PROOF_WORDS.get(Proof(claim.proof), claim.proof)
+    return {"claim": claim, "href": publisher_href(claim.handle), "proof": words}
