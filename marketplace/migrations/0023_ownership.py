@@ -15,7 +15,7 @@ class Migration(migrations.Migration):
     """Add the tables."""
 
     dependencies: ClassVar[list[tuple[str, str]]] = [
-        ("marketplace", "0019_followed"),
+        ("marketplace", "0022_listed_skills"),
     ]
 
     operations: ClassVar[list[Operation]] = [
