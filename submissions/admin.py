@@ -18,6 +18,7 @@ from django.utils.timesince import timesince
 from submissions.external_scans.operation import ASK_OUTSIDE
 from submissions.following.admin import FollowedAdmin
 from submissions.models import SubmissionEntry
+from submissions.notifications.admin import DeliveryAdmin, SubscriptionAdmin
 from submissions.operations import OPERATIONS, Operation
 from submissions.presentation import submission_path, timeline
 from submissions.queue.admin import QueueMessageAdmin, RecoverySweepAdmin
@@ -31,11 +32,13 @@ from vskill.read_only_admin import ChoiceFilter, prefix_range, pretty_json
 from vskill.worker_context import require_worker_env
 
 __all__ = [
+    "DeliveryAdmin",
     "FollowedAdmin",
     "QueueMessageAdmin",
     "RecoverySweepAdmin",
     "ReviewAdmin",
     "SubmissionAdmin",
+    "SubscriptionAdmin",
     "WaiverAdmin",
 ]
 

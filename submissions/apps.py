@@ -13,5 +13,8 @@ class SubmissionsConfig(AppConfig):
     reviewer_permissions = ("submissions.change_submissionentry", "submissions.add_waiver", "submissions.delete_waiver")
 
     def ready(self) -> None:
-        """Register the system checks."""
-        from submissions import checks, source_checks  # noqa: F401, PLC0415 - registers them; apps must be ready first
+        """Register the system checks, and let the outbox hear of what happens to published skills."""
+        from marketplace.skill_changes import skill_changed  # noqa: PLC0415 - apps must be ready first
+        from submissions import checks, outbox, source_checks  # noqa: F401, PLC0415 - registers them; as above
+
+        skill_changed.connect(outbox.tell_changed, dispatch_uid="submissions.outbox")

@@ -175,6 +175,8 @@ def accept_one(
         "plannedSlug": skill.slug,
         "source": source,
         "submittedBy": submitter or actor,
+        # Not the actor, which may be called as an account is.
+        "submitterAccount": submitter,
         **(more_fields or {}),
     }
     for _attempt in range(3):

@@ -1,6 +1,7 @@
 """The tables of submissions: the entries, their history, the messages of the queue, and the sweeps of recovery.
 
-The table of waivers is in ``waiver_models``, those of uploads are in ``upload_models``.
+The table of waivers is in ``waiver_models``, those of uploads are in ``upload_models``, those of notifications in
+``notification_models``.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from submissions import notification_models
 from submissions.review_rank import review_rank
 from submissions.states import LIVE_STATES, STUCK_STATES, State
 from submissions.upload_models import StagedFile, UploadedBundle
@@ -29,6 +31,7 @@ __all__ = [
     "SubmissionTransition",
     "UploadedBundle",
     "Waiver",
+    "notification_models",
 ]
 
 SUBMISSION_PREFIX = "sub:"

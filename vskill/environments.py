@@ -54,14 +54,13 @@ class Policy:
     ``source_rewrites``: pairs of URL prefixes, the first replaced by the second for fetching only (a mirror).
     ``source_ca_file``: PEM file of the authority that signed the certificates of internal hosts.
     ``source_ssh_keys``: which key opens which host, or owner on a host, over ssh, and the host keys that are accepted.
-    ``source_proxy``: address of the proxy through which everything is fetched; the secret of the same name is
-    ``user:password`` for it.
+    ``source_proxy``: proxy through which everything is fetched; the secret of that name is ``user:password`` for it.
     ``source_credentials``: which secret is sent to which host, or owner on a host, that asks for sign-in.
     ``webhook_secrets``: which secret signs the webhooks of which host, or owner on a host.
     ``reserved_names``: patterns of names that only the skills of certain owners may have.
+    ``webhook_private_hosts``: host names that outgoing webhooks may go to although they have private addresses.
     ``trusted_owners``: ``host/owner`` whose skills are not held for findings below critical (VENDOR_APPROVED).
-    ``scan_trusted_owners``: whether engines read the skills of trusted owners; without it they are published as "not
-    scanned", with only their format checked.
+    ``scan_trusted_owners``: whether engines read their skills; without it these are published as "not scanned".
     ``queue_weights``: pairs of ``host/owner`` and how many turns in the queue it has for each turn of another.
     ``rescans_per_hour``: how many published versions are scanned again within an hour at most; 0 for none.
     ``quarantine_flags``: kinds of flags that withhold a published version from everybody (none by default).
@@ -79,6 +78,7 @@ class Policy:
     source_proxy: str = ""
     source_ssh_keys: tuple[SourceSshKey, ...] = ()
     webhook_secrets: tuple[WebhookSecret, ...] = ()
+    webhook_private_hosts: tuple[str, ...] = ()
     source_credentials: tuple[SourceCredential, ...] = ()
     reserved_names: tuple[ReservedName, ...] = ()
     trusted_owners: tuple[str, ...] = ()
@@ -211,9 +211,9 @@ def _policy(name: str, options: Mapping[str, Any]) -> Policy:
                 f"VSKILL_ENVIRONMENTS: 'source_rewrites' of {name!r} is a list of pairs of URL prefixes; "
                 f"one of them was {pair!r}."
             )
-    if "source_private_hosts" in found:
+    for option in {"source_private_hosts", "webhook_private_hosts"} & found.keys():
         # As the host of an address is compared with them.
-        found["source_private_hosts"] = tuple(str(host).lower() for host in found["source_private_hosts"])
+        found[option] = tuple(str(host).lower() for host in found[option])
     return Policy(**found)
 
 

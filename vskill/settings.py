@@ -238,6 +238,8 @@ VSKILL_SCHEDULE = {
     "sign_published": 60.0,
     # Its pace is its own; so often that what a webhook names does not wait.
     "poll_followed": 15.0,
+    # So often that people are told within a quarter of a minute.
+    "deliver": 15.0,
     "check_repositories": 300.0,
     # Often and little at a time, because the commands run one after the other.
     "watch_references": 600.0,

@@ -20,6 +20,7 @@ from marketplace.models import ALIAS_PREFIX, SKILL_PREFIX, HistoryEvent, SkillEn
 from marketplace.provenance.entries import note_change
 from marketplace.records import SkillRecord
 from marketplace.search.documents import index_skill
+from marketplace.skill_changes import SkillChange, skill_changed
 from marketplace.skills.agents import agents_of
 from marketplace.skills.counts import change_counts, counted
 from vskill.environments import WorkerEnv
@@ -208,12 +209,12 @@ def record_event(
     row: SkillEntry | None = None,
     version: str = "",
 ) -> None:
-    """Append one event to the history, and what the log tells of it; call it in the transaction of the change.
+    """Append one event to the history, with what the log and people are told; call it in the transaction of the change.
 
     ``subject`` is the key of the entry that was changed and ``row`` its skill, ``None`` where the entry is no skill.
     ``action`` is a word such as ``blocked``; ``version`` names the version where the event concerns only one.
     """
-    HistoryEvent.objects.using(env.database).create(
+    event = HistoryEvent.objects.using(env.database).create(
         namespace=env.name,
         subject=subject,
         skill_id=row.pk if row is not None else None,
@@ -224,6 +225,8 @@ def record_event(
     )
     if row is not None:
         note_change(env, action, row, version)
+        change = SkillChange(env, row, action, version, actor, reason, f"history:{event.pk}")
+        skill_changed.send(sender=SkillChange, change=change)
 
 
 def _write_derived(env: WorkerEnv, row: SkillEntry, record: SkillRecord, event: Event) -> None:

@@ -16,10 +16,11 @@ from marketplace.models import LaterScan, SkillVersion
 from marketplace.provenance.entries import note_scanned
 from marketplace.skills.references import renew_references
 from marketplace.skills.scan_history import note_scan, seen_in
+from submissions.outbox import tell_scanned
 from submissions.verification.engines.base import EngineResult, contract_in
 from submissions.verification.verdict import Decision, Verdict
 from vskill.environments import WorkerEnv
-from vskill.kv.clock import database_now
+from vskill.kv.clock import database_now, isoformat
 
 ACTOR: Final = "rescan"
 # What would hold a skill, by its weight; any other verdict would publish it, or says nothing about it.
@@ -71,8 +72,18 @@ def record(
             "scanned_at": database_now(env.database),
         }
         before = LaterScan.objects.using(env.database).filter(version=version).values_list("verdict", flat=True).first()
-        if (before or verdict_of(version)) != found["verdict"]:
+        before = before or verdict_of(version)
+        if before != found["verdict"]:
             note_scanned(env, version, found["verdict"], found["engines"], found["scanned_at"])
+            tell_scanned(
+                env,
+                version.skill,
+                version.version,
+                before=before,
+                after=found["verdict"],
+                reason=decision.summary,
+                source=f"scan:{version.pk}:{isoformat(found['scanned_at'])}",
+            )
         later, _created = LaterScan.objects.using(env.database).update_or_create(version=version, defaults=found)
         note_scan(env, version.pk, seen_in(later))
         _renew(env, version, key, results, signature)

@@ -10,6 +10,7 @@ from typing import Any, Final
 from django.db import transaction
 
 from submissions.models import SUBMISSION_PREFIX, SubmissionEntry, SubmissionTransition
+from submissions.outbox import TOLD, Ended, tell_ended
 from submissions.states import State, check_transition
 from submissions.store.records import Submission
 from vskill.environments import WorkerEnv
@@ -105,10 +106,11 @@ def transition(
 ) -> Submission:
     """Move a submission as it was read to the state ``following``, and return it with its new version.
 
-    One compare-and-set and one history row, in one transaction. ``reason``, ``actor`` and ``trigger`` (the part of the
-    system that moves it) go into the history, ``changes`` into the value. ``by_operator`` also allows the transitions
-    that only a person may choose. Raises ``IllegalTransition`` for a transition that the table of states does not have,
-    and ``VersionConflict`` where somebody else has moved it since; nothing is written then.
+    One compare-and-set, one history row and what people are told of it, in one transaction. ``reason``, ``actor`` and
+    ``trigger`` (the part of the system that moves it) go into the history, ``changes`` into the value. ``by_operator``
+    also allows the transitions that only a person may choose. Raises ``IllegalTransition`` for a transition that the
+    table of states does not have, and ``VersionConflict`` where somebody else has moved it since; nothing is written
+    then.
     """
     check_transition(submission.state, following, by_operator=by_operator)
     with transaction.atomic(using=env.database):
@@ -118,6 +120,7 @@ def transition(
             submission_key(submission.id), value, expect_version=submission.version
         )
         _record(env, (submission.id, version, submission.state, following, value["reason"], actor, trigger))
+        tell_ended(env, [Ended(submission.id, version, value)])
     return Submission(submission.id, version, value)
 
 
@@ -136,13 +139,27 @@ def transition_many(env: WorkerEnv, steps: Sequence[Step]) -> list[Submission | 
         moved.append(one)
         changes.append(Change(submission_key(one.id), value, before.version, before.value))
         rows.append((one.id, one.version, before.state, step.following, value["reason"], step.actor, step.trigger))
-    written = update_many(SubmissionEntry, env.database, env.name, changes, beside=_history(env, rows))
+    written = _write_many(env, moved, changes, _history(env, rows))
     return [
         one
         if done
         else VersionConflict(f"{one.id} was moved by somebody else meanwhile. Nothing was written: read it again.")
         for one, done in zip(moved, written, strict=True)
     ]
+
+
+def _write_many(env: WorkerEnv, moved: Sequence[Submission], changes: Sequence[Change], history: NewRows) -> list[bool]:
+    def write() -> list[bool]:
+        return update_many(SubmissionEntry, env.database, env.name, changes, beside=history)
+
+    if not any(one.state in TOLD for one in moved):
+        # One statement, where the database can: most steps are told to nobody.
+        return write()
+    with transaction.atomic(using=env.database):
+        written = write()
+        done = [one for one, is_written in zip(moved, written, strict=True) if is_written]
+        tell_ended(env, [Ended(one.id, one.version, one.value) for one in done])
+    return written
 
 
 def touch(env: WorkerEnv, submission: Submission, changes: Mapping[str, Any]) -> Submission:

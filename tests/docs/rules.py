@@ -78,6 +78,11 @@ def check_map(block: Block) -> None:
             assert missing == [], line
 
 
+def check_python_example(block: Block) -> None:
+    """Check that an example in Python can be read; a test of what it is about runs it."""
+    compile(block.text, block.place, "exec")
+
+
 def check_shell(block: Block) -> None:
     """Check that a shell can read a block; its lines are checked one by one, by ``COMMANDS``."""
     assert subprocess.run(["bash", "-n", "-c", block.text], check=False).returncode == 0
@@ -103,6 +108,7 @@ BLOCKS: Final[dict[str, Callable[[Block], None]]] = {
     "ini": check_settings,
     "text": check_map,
     "yaml": check_workflow,
+    "python": check_python_example,
     "": check_shell,
 }
 

@@ -100,6 +100,7 @@ def test_cron_lines_are_such_and_their_commands_work() -> None:
         "sign_published",
         "check_repositories",
         "poll_followed",
+        "deliver",
         "purge_expired",
         "clean_scratch",
         "recount_downloads",

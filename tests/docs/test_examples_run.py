@@ -36,6 +36,8 @@ NOT_RUN: Final = {
     "--skill": "names a skill that has to be published",
     "--skills": "writes many; tests/end_to_end/test_many_skills writes fewer",
     "evaluate": "measures a corpus, which tests/submissions/commands builds",
+    "test": "sends over the network; tests/submissions/notifications sends to a receiver of its own",
+    "redeliver": "names a delivery that has to be there; tests/submissions/notifications repeats some",
     "PATH": "stands for a folder",
     "FILE": "stands for a file",
     "REPORT": "stands for a file",
@@ -45,7 +47,9 @@ NOT_RUN: Final = {
     "sub_...": "stands for the id of a submission",
 }
 # Commands that are named in running text without the arguments that they need.
-NAMED_ALONE: Final = tuple(f"manage.py {name}" for name in ("block", "claim", "job", "known_bad", "scan", "token"))
+NAMED_ALONE: Final = tuple(
+    f"manage.py {name}" for name in ("block", "claim", "job", "known_bad", "scan", "token", "webhook")
+)
 
 
 @pytest.fixture

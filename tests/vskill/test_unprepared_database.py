@@ -25,6 +25,7 @@ ARGUMENTS = {
     "poll_followed": [],
     "claim": ["list"],
     "consume": ["--once"],
+    "deliver": [],
     "job": ["job_0"],
     "known_bad": ["list"],
     "load_demo": [],
@@ -45,6 +46,7 @@ ARGUMENTS = {
     "token": ["list"],
     "verify_store": [],
     "verify_version": ["hello-skill", "1.0.0"],
+    "webhook": ["list"],
 }
 # These use no table, or migrate by themselves, or use those of Django, which manage.py watches over.
 OTHERS = {

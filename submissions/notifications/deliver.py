@@ -1,0 +1,191 @@
+"""One run over what people are to be told: fan the outbox out, then deliver what is due, many at once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from time import monotonic
+from typing import Any, Final
+
+from submissions.notification_models import NotificationDelivery, NotificationEvent
+from submissions.notifications.audience import accounts_of, may_hear
+from submissions.notifications.claims import Slots, claim, count_due, lease, settle, withhold
+from submissions.notifications.errors import SecretUnreadable
+from submissions.notifications.fan_out import fan_out, forget_old, new_key, waiting_events
+from submissions.notifications.send import Answer, post
+from submissions.notifications.signing import opened, signed_headers
+from submissions.notifications.subscriptions import subscription
+from submissions.notifications.texts import TEST, body_of
+from vskill.environments import WorkerEnv
+from vskill.kv.clock import database_now
+from vskill.kv.threads import readers, writers
+from vskill.processes.last_runs import note_run
+from vskill.worker_context import require_worker_env
+
+WORK: Final = "deliver"
+_AT_ONCE: Final = 16
+# Receivers that failed last take no more than these, however many they are.
+_FOR_FAILING: Final = 6
+
+
+@dataclass
+class DeliverReport:
+    """What a run did: ``events`` taken out of the outbox, and the deliveries ``made`` of them.
+
+    Of the deliveries that were due it ``delivered`` some; ``retried`` are due again later, ``failed`` are given up, and
+    ``lost`` were another process's by then. In a dry run ``events`` and ``due`` are what waits.
+    """
+
+    environment: str
+    events: int = 0
+    made: int = 0
+    due: int = 0
+    delivered: int = 0
+    retried: int = 0
+    failed: int = 0
+    lost: int = 0
+
+    def as_json(self) -> dict[str, Any]:
+        """Return plain values for ``json.dumps``."""
+        return asdict(self)
+
+
+async def deliver(
+    *,
+    limit: int | None = None,
+    seconds: float = 20.0,
+    dry_run: bool = False,
+    progress: Callable[[int, int], object] = lambda _done, _total: None,
+) -> DeliverReport:
+    """Tell people of what happened in the current environment, and return what was done.
+
+    At most ``limit`` deliveries are attempted, and none is begun after ``seconds``. ``progress`` gets the number of
+    those that are done and of all. Any number of runs share the work: each delivery is leased to one. ``dry_run`` only
+    counts. Raises ``WorkerEnvMissing`` outside a scope, and MachineFault.
+    """
+    env = require_worker_env()
+    report = DeliverReport(env.name)
+    if dry_run:
+        report.events = await readers.run(waiting_events, env)
+        report.due = await readers.run(count_due, env)
+        return report
+    ends_at = monotonic() + seconds
+    while monotonic() < ends_at:
+        events, made = await writers.run(fan_out, env)
+        report.events += events
+        report.made += made
+        if not events:
+            break
+    report.due = await readers.run(count_due, env)
+    await _Run(env, report, limit, ends_at, progress).all()
+    await writers.run(forget_old, env)
+    await note_run(env, WORK, report.as_json(), ended_at=await readers.run(database_now, env.database))
+    return report
+
+
+class _Run:
+    """One run over the deliveries that are due."""
+
+    def __init__(
+        self,
+        env: WorkerEnv,
+        report: DeliverReport,
+        limit: int | None,
+        ends_at: float,
+        progress: Callable[[int, int], object],
+    ) -> None:
+        self._env, self._report, self._progress = env, report, progress
+        self._left = limit if limit is not None else report.due
+        self._ends_at = ends_at
+        self._begun: dict[asyncio.Task[str], NotificationDelivery] = {}
+        self._done = 0
+
+    async def all(self) -> None:
+        """Attempt them, some at once, until nothing is due or the time is up."""
+        try:
+            while True:
+                await self._begin()
+                if not self._begun:
+                    return
+                ended, _ = await asyncio.wait(self._begun, return_when=asyncio.FIRST_COMPLETED)
+                for task in ended:
+                    self._count(task)
+        finally:
+            for task in self._begun:
+                task.cancel()
+            await asyncio.gather(*self._begun, return_exceptions=True)
+
+    async def _begin(self) -> None:
+        free = min(_AT_ONCE - len(self._begun), self._left)
+        if free <= 0 or monotonic() >= self._ends_at:
+            return
+        in_flight = Counter(one.subscription_id for one in self._begun.values())
+        failing = sum(one.subscription.failing_since is not None for one in self._begun.values())
+        slots = Slots(free, _FOR_FAILING - failing, in_flight)
+        for one in await writers.run(claim, self._env, slots):
+            self._left -= 1
+            self._begun[asyncio.create_task(attempt(self._env, one))] = one
+
+    def _count(self, task: asyncio.Task[str]) -> None:
+        del self._begun[task]
+        state = task.result()
+        self._report.delivered += state == NotificationDelivery.DELIVERED
+        self._report.retried += state == NotificationDelivery.PENDING
+        self._report.failed += state == NotificationDelivery.FAILED
+        self._report.lost += state == "lost"
+        self._done += 1
+        self._progress(self._done, max(self._report.due, self._done))
+
+
+async def attempt(env: WorkerEnv, one: NotificationDelivery) -> str:
+    """Attempt a leased delivery once, and return the state that it is in then."""
+    if not await readers.run(_still_told, env, one):
+        return await writers.run(withhold, env, one, "its owner may not see it any more")
+    answer = await _sent(env, one)
+    return await writers.run(settle, env, one, answer)
+
+
+async def _sent(env: WorkerEnv, one: NotificationDelivery) -> Answer:
+    receiver = one.subscription
+    try:
+        secret = opened(receiver.secret)
+    except SecretUnreadable as error:
+        return Answer(None, 0, error=str(error))
+    now = await readers.run(database_now, env.database)
+    body = body_of(env, one.event)
+    return await post(env, receiver.url, signed_headers(secret, one.key, int(now.timestamp()), body), body)
+
+
+def _still_told(env: WorkerEnv, one: NotificationDelivery) -> bool:
+    """Return whether the owner may be told still: a role may have ended since the event."""
+    owner = one.subscription.owner_id
+    return owner is None or one.event.kind == TEST or may_hear(env, accounts_of([owner]).get(owner), one.event)
+
+
+async def send_test(env: WorkerEnv, number: int) -> tuple[str, NotificationDelivery]:
+    """Send a webhook an event of the type ``test`` now; return the state it came to, and its delivery with its log.
+
+    Raises ``NoSuchSubscription``.
+    """
+
+    def make() -> list[NotificationDelivery]:
+        receiver = subscription(env, number)
+        key = new_key()
+        data: Any = {"test": True}
+        event = NotificationEvent.objects.using(env.database).create(
+            namespace=env.name, kind=TEST, source=key, fanned_out_at=database_now(env.database), data=data
+        )
+        made = NotificationDelivery.objects.using(env.database).create(
+            namespace=env.name, event=event, subscription=receiver, key=key
+        )
+        return lease(env, [made.pk])
+
+    [one] = await writers.run(make)
+    state = await attempt(env, one)
+    return state, await readers.run(_again, env, one.pk)
+
+
+def _again(env: WorkerEnv, number: int) -> NotificationDelivery:
+    return NotificationDelivery.objects.using(env.database).select_related("event", "subscription").get(pk=number)

@@ -1,0 +1,117 @@
+"""Send one webhook under the guards of a fetch: to checked addresses, without redirects, within time and size."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from submissions.sandbox.child_processes import ChildLimits, ChildOutcome, PreparedScript, run_child
+from submissions.source.errors import HostNotAllowed, SourceError
+from submissions.source.fetching import source_policy
+from submissions.source.pinning import Pinned, pin
+from submissions.source.proxies import Proxy
+from submissions.source.urls import SourcePolicy
+from vskill.environments import WorkerEnv
+from vskill.hidden_characters import visible
+from vskill.processes.machine_faults import MachineFault, fault_of_child
+
+SECONDS: Final = 15.0
+_ANSWER_BYTES: Final = 1024
+_SCRIPT: Final = Path(__file__).with_name("send_child.py")
+_MEMORY: Final = 512 * 1024 * 1024
+_OUTPUT_BYTES: Final = 64 * 1024
+
+
+@dataclass(frozen=True)
+class Answer:
+    """How a webhook was answered: ``status`` and the start of its ``text``, or the ``error`` that there was instead."""
+
+    status: int | None
+    milliseconds: int
+    text: str = ""
+    error: str = ""
+
+    @property
+    def taken(self) -> bool:
+        """Return whether the receiver took it."""
+        return self.status is not None and 200 <= self.status < 300
+
+    @property
+    def said(self) -> str:
+        """Return in a few words what it came to."""
+        if self.status is None:
+            return self.error
+        redirected = ", a redirect, which is not followed" if 300 <= self.status < 400 else ""
+        return f"answered with status {self.status}{redirected}"
+
+
+def webhook_policy(env: WorkerEnv) -> SourcePolicy:
+    """Return which hosts webhooks of ``env`` may go to: public ones, and those of ``policy.webhook_private_hosts``."""
+    sources = source_policy(env)
+    proxy: Proxy | None = sources.proxy
+    return SourcePolicy(private_hosts=frozenset(env.policy.webhook_private_hosts), ca_file=sources.ca_file, proxy=proxy)
+
+
+async def post(
+    env: WorkerEnv, url: str, headers: Mapping[str, str], body: bytes, *, seconds: float = SECONDS
+) -> Answer:
+    """Post ``body`` with ``headers`` to the https address ``url``, and return how that was answered.
+
+    Whatever the receiver does, this returns within about ``seconds``. Raises MachineFault.
+    """
+    policy = webhook_policy(env)
+    loop = asyncio.get_running_loop()
+    ends_at = loop.time() + seconds
+    try:
+        to = await pin(url, policy, seconds=seconds)
+    except HostNotAllowed:
+        return Answer(None, 0, error="its host is not on the public internet, so nothing was sent")
+    except SourceError:
+        return Answer(None, 0, error="its host was not found by name")
+    return await _sent(url, to, headers, body, policy, max(0.01, ends_at - loop.time()))
+
+
+async def _sent(
+    url: str, to: Pinned, headers: Mapping[str, str], body: bytes, policy: SourcePolicy, seconds: float
+) -> Answer:
+    job = {
+        "to": {"url": url, "host": to.host, "port": to.port, "addresses": to.addresses, "headers": dict(headers)},
+        "body": base64.b64encode(body).decode(),
+        "answer_bytes": _ANSWER_BYTES,
+        "ca_file": str(policy.ca_file) if policy.ca_file is not None else None,
+        "proxy": policy.proxy.for_child() if policy.proxy is not None else None,
+    }
+    with tempfile.TemporaryDirectory(prefix="vskill-webhook-") as folder:
+        result = await run_child(
+            PreparedScript(_SCRIPT, ()),
+            env={"LC_ALL": "C", "PYTHONUTF8": "1"},
+            cwd=Path(folder),
+            limits=ChildLimits(
+                seconds=seconds,
+                output_bytes=_OUTPUT_BYTES,
+                address_space=_MEMORY,
+                cpu_seconds=int(SECONDS) + 1,
+                file_bytes=0,
+            ),
+            stdin=json.dumps(job).encode("ascii"),
+        )
+    if result.outcome is ChildOutcome.EXITED and (fault := fault_of_child(result.stderr)) is not None:
+        raise MachineFault(f"a webhook could not be sent from this server: {visible(fault, 200)}")
+    found: dict[str, Any] = {}
+    for line in result.stdout.splitlines():
+        # A child that was killed while it wrote has left half a line.
+        if line.endswith(b"}"):
+            found |= json.loads(line)
+    milliseconds = int(found.get("milliseconds", seconds * 1000))
+    if "status" in found:
+        start = base64.b64decode(found.get("answer", "")).decode("utf-8", "replace")
+        return Answer(int(found["status"]), milliseconds, visible(start, _ANSWER_BYTES))
+    if result.outcome is ChildOutcome.TIMED_OUT:
+        return Answer(None, milliseconds, error=f"its host did not answer within {seconds:.0f} seconds")
+    return Answer(None, milliseconds, error=visible(str(found.get("error") or "its answer could not be read"), 200))

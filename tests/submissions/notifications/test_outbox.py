@@ -1,0 +1,205 @@
+"""What happens is written into the outbox with what causes it, once, and reaches those who may hear of it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from asgiref.sync import async_to_sync
+from django.db import transaction
+from pytest_django.fixtures import Settings
+
+from marketplace.catalog import quarantine_skill, restore, yank_version
+from marketplace.flags import FlagKind, clear, flag
+from marketplace.models import SkillEntry, SkillVersion
+from submissions.notification_models import NotificationDelivery, NotificationEvent
+from submissions.notifications.audience import listeners
+from submissions.notifications.errors import SubscriptionRefused
+from submissions.notifications.fan_out import fan_out
+from submissions.notifications.subscriptions import Scope, Wish, add_webhook, remove
+from submissions.outbox import TOLD, Kind
+from submissions.rescan.record import record
+from submissions.states import FINAL_STATES, State
+from submissions.store.batched_transitions import move
+from submissions.store.transitions import Step
+from submissions.verification.verdict import Decision, Verdict
+from tests.marketplace.factories import publish_example
+from tests.submissions.factories import make_submission
+from tests.submissions.notifications.told import end, person, run_deliver
+from vskill.environments import WorkerEnv, get_environment
+from vskill.kv.threads import writers
+
+pytestmark = pytest.mark.django_db(transaction=True)
+URL = "https://hooks.example.org/in"
+
+
+def kinds() -> list[str]:
+    return list(NotificationEvent.objects.order_by("id").values_list("kind", flat=True))
+
+
+def test_every_end_of_a_submission_is_told() -> None:
+    assert set(TOLD) == FINAL_STATES
+
+
+def test_what_is_told_is_written_with_the_transition_or_not_at_all(env: WorkerEnv) -> None:
+    held = end(env, repoUrl="https://github.com/acme/skills", submitterAccount="ada")
+    [event] = NotificationEvent.objects.all()
+    assert (event.kind, event.source, event.publisher) == (Kind.HELD, f"{held.id}:{held.version}", "github.com/acme")
+    assert event.submitter == "ada"
+    assert event.data["reason"] == "Two findings."
+    with transaction.atomic():
+        end(env)
+        transaction.set_rollback(True)
+    assert kinds() == ["held"]
+
+
+async def test_steps_that_share_a_transaction_are_told_one_by_one(env: WorkerEnv) -> None:
+    def make() -> list[Any]:
+        return [make_submission(env, State.TIER1_SCANNING, submitterAccount=f"p{number}") for number in range(4)]
+
+    some = await writers.run(make)
+    goals = [State.ON_HOLD, State.REJECTED, State.TIER2_SCANNING, State.TIER1_FAILED]
+    await asyncio.gather(
+        *(move(env, Step(one, goal, "because", "test", "test")) for one, goal in zip(some, goals, strict=True))
+    )
+    told = {event.submission_id: event.kind async for event in NotificationEvent.objects.all()}
+    assert told == {some[0].id: "held", some[1].id: "refused", some[3].id: "refused"}
+
+
+def test_withdrawals_and_flags_are_told_and_restoring_is_not(env: WorkerEnv) -> None:
+    publish_example(env)
+    slug = SkillEntry.objects.get().record.slug
+    flag(env, slug, FlagKind.REPORT, "It sends keys away.", actor="op")
+    clear(env, slug, FlagKind.REPORT, actor="op", reason="It does not.")
+    quarantine_skill(env, slug, actor="op", reason="look at it")
+    restore(env, slug, actor="op", reason="fine")
+    yank_version(env, slug, SkillVersion.objects.get().version, actor="op", reason="broken")
+    assert kinds() == ["verdict_changed", "verdict_changed", "withdrawn", "withdrawn"]
+    first = NotificationEvent.objects.order_by("id")[0]
+    assert (first.data["slug"], first.data["reason"]) == (slug, "It sends keys away.")
+
+
+def test_a_later_scan_with_another_verdict_is_told_once_with_both_verdicts(env: WorkerEnv) -> None:
+    publish_example(env)
+    version = SkillVersion.objects.select_related("skill").get()
+    worse = Decision(Verdict.HELD, "Held.", ("It reads keys.",), (), "0" * 16)
+    for _again in range(2):
+        assert record(env, version, "k" * 32, worse, []).flagged
+    [event] = NotificationEvent.objects.all()
+    assert event.kind == Kind.VERDICT_CHANGED
+    assert (event.data["verdictBefore"], event.data["verdict"]) == (version.verdict, "held")
+
+
+class TestAudience:
+    def test_what_was_held_is_told_to_its_submitter_and_to_reviewers_alone(self, env: WorkerEnv) -> None:
+        people = [person("ada"), person("bob"), person("rita", "reviewer"), person("eve", "viewer")]
+        for one in people:
+            add_webhook(env, f"{URL}/{one.username}", Wish(list(Kind)), created_by=one.username, owner=one)
+        add_webhook(env, URL, Wish(list(Kind)), created_by="root")
+        end(env, submitterAccount="ada")
+        held = NotificationEvent.objects.get()
+        assert {one.owner for one in listeners(env, held)} == {"", "ada", "rita"}
+        people[2].is_active = False
+        people[2].save()
+        assert {one.owner for one in listeners(env, held)} == {"", "ada"}
+        end(env, State.REJECTED, submitterAccount="visitor")
+        refused = NotificationEvent.objects.get(kind=Kind.REFUSED)
+        assert {one.owner for one in listeners(env, refused)} == {""}
+
+    def test_who_may_not_read_a_closed_registry_hears_nothing_more(self, env: WorkerEnv, settings: Settings) -> None:
+        settings.VSKILL_ENVIRONMENTS = {"default": {"hosts": ["*"], "policy": {"access": "closed"}}}
+        closed = get_environment("default")
+        ada = person("ada", "viewer")
+        add_webhook(closed, URL, Wish([Kind.HELD], Scope.OWN), created_by="ada", owner=ada)
+        end(closed, submitterAccount="ada")
+        event = NotificationEvent.objects.get()
+        assert len(listeners(closed, event)) == 1
+        ada.role_grants.all().delete()
+        assert listeners(closed, event) == []
+
+    def test_scopes_and_kinds_narrow_down_what_is_told(self, env: WorkerEnv) -> None:
+        ada = person("ada", "reviewer")
+        publish_example(env, name="notes", repo_url="https://github.com/acme/notes")
+        skill = SkillEntry.objects.get()
+        chosen = [
+            Wish([Kind.HELD]),
+            Wish([Kind.REFUSED]),
+            Wish([Kind.HELD], Scope.OWN),
+            Wish([Kind.HELD], Scope.PUBLISHER, "github.com/acme"),
+            Wish([Kind.HELD], Scope.PUBLISHER, "https://github.com/other/"),
+            Wish([Kind.HELD], Scope.SKILL, skill.record.slug),
+        ]
+        for number, wish in enumerate(chosen):
+            add_webhook(env, f"{URL}/{number}", wish, created_by="ada", owner=ada)
+        end(env, repoUrl="https://github.com/acme/notes", identity=skill.identity, submitterAccount="bob")
+        told = {one.url.rpartition("/")[2] for one in listeners(env, NotificationEvent.objects.get())}
+        assert told == {"0", "3", "5"}
+
+    def test_a_removed_subscription_hears_nothing_and_its_secret_is_gone(self, env: WorkerEnv) -> None:
+        made, _secret = add_webhook(env, URL, Wish(list(Kind)), created_by="root")
+        end(env)
+        run_deliver(env, limit=0)
+        assert remove(env, made, actor="root")
+        made.refresh_from_db()
+        assert (made.secret, NotificationDelivery.objects.get().state) == ("", "failed")
+        end(env)
+        assert run_deliver(env, limit=0).made == 0
+
+    def test_whose_skill_was_withdrawn_is_known_by_the_submission_that_published_it(self, env: WorkerEnv) -> None:
+        ada = person("ada")
+        one = end(env, State.REJECTED, submitterAccount="ada")
+        publish_example(env, submission_id=one.id)
+        slug = SkillEntry.objects.get().record.slug
+        add_webhook(env, URL, Wish([Kind.WITHDRAWN], Scope.OWN), created_by="ada", owner=ada)
+        quarantine_skill(env, slug, actor="op", reason="look at it")
+        assert run_deliver(env, limit=0).made == 1
+        assert NotificationEvent.objects.get(kind=Kind.WITHDRAWN).submitter == "ada"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://hooks.example.org/in",
+        "https://127.0.0.1/in",
+        "https://2130706433/in",
+        "https://169.254.169.254/latest",
+        "https://[::1]/in",
+        "https://user:word@hooks.example.org/in",
+        "https://intranet/in",
+        "https://hooks.example.org/a b",
+        "https://hooks.example.org/#x",
+        "ftp://hooks.example.org/",
+        "",
+        "https://[::1",
+        "https://hooks.example.org/" + "a" * 1000,
+    ],
+)
+def test_a_webhook_does_not_go_to(env: WorkerEnv, url: str) -> None:
+    with pytest.raises(SubscriptionRefused, match="Nothing was made"):
+        add_webhook(env, url, Wish(list(Kind)), created_by="root")
+
+
+def test_an_account_has_fifty_subscriptions_at_most_and_each_once(env: WorkerEnv) -> None:
+    ada = person("ada")
+    for number in range(50):
+        add_webhook(env, f"{URL}/{number}", Wish(list(Kind)), created_by="ada", owner=ada)
+    with pytest.raises(SubscriptionRefused, match="Remove one"):
+        add_webhook(env, f"{URL}/x", Wish(list(Kind)), created_by="ada", owner=ada)
+    bob = person("bob")
+    add_webhook(env, URL, Wish(list(Kind)), created_by="bob", owner=bob)
+    with pytest.raises(SubscriptionRefused, match="such a subscription"):
+        add_webhook(env, URL, Wish([Kind.HELD]), created_by="bob", owner=bob)
+
+
+def test_an_event_is_told_to_nobody_twice_by_two_that_fan_out_at_once(env: WorkerEnv) -> None:
+    add_webhook(env, URL, Wish(list(Kind)), created_by="root")
+    for _number in range(20):
+        end(env)
+
+    async def both() -> list[tuple[int, int]]:
+        return list(await asyncio.gather(*(writers.run(fan_out, env) for _ in range(4))))
+
+    done = async_to_sync(both)()
+    assert sum(events for events, _ in done) == sum(made for _, made in done) == 20
+    assert NotificationDelivery.objects.count() == 20
