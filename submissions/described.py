@@ -29,11 +29,15 @@ from vskill.openapi import (
     shape,
 )
 
-_OF_CLAWHUB: Final = "how clawhub uploads, as docs/clients.md has it"
+_OF_CLAWHUB: Final = "how clawhub uploads, withdraws and scans, as docs/clients.md has it"
 # Each sender signs what it sends in a form of its own.
 NOT_DESCRIBED: Final = {
     "/api/v1/skills/-/upload-url": _OF_CLAWHUB,
     "/api/v1/skills/-/upload/{ticket}": _OF_CLAWHUB,
+    "/api/v1/skills/-/scan": _OF_CLAWHUB,
+    "/api/v1/skills/-/scan/{scan_id}": _OF_CLAWHUB,
+    "/api/v1/skills/{slug}/undelete": _OF_CLAWHUB,
+    "/api/v1/skills/{slug}/versions/{version}/restore": _OF_CLAWHUB,
     "/api/v1/external-scans/{scan_id}": "what scanners outside the registry send back, as docs/scanning.md has it",
     "/api/v1/webhooks/{sender}": "what git hosts send, in their own form",
     "/api/v1/openapi.json": "the description itself",

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import timedelta
+from enum import StrEnum
 from typing import Final
 
 from django.db import connections
-from django.db.models import Exists, Func, OuterRef, Q, QuerySet, Subquery, Value
+from django.db.models import Case, Exists, F, Func, OuterRef, Q, QuerySet, Subquery, Value, When
 from django.db.models.functions import Collate, Concat, Now, Substr
 
 from marketplace.skills.publishers import owned_by, publisher_identity
@@ -108,6 +109,32 @@ def waiting_rescans(env: WorkerEnv) -> set[int]:
 def rescan_is_queued(env: WorkerEnv, version_id: int) -> bool:
     """Return whether a published version waits to be scanned again, is delayed or is being scanned."""
     return _about(env, str(version_id), RESCAN).filter(parked_at__isnull=True).exists()
+
+
+class Standing(StrEnum):
+    """Where a message stands: it waits, is being worked on, was given up, or there is none."""
+
+    WAITING = "waiting"
+    LEASED = "leased"
+    PARKED = "parked"
+    NONE = "none"
+
+
+def rescan_standing(env: WorkerEnv, version_id: int) -> Standing:
+    """Return where the newest message to scan a published version again stands."""
+    leased = Case(When(leased_until__gt=Now(), then=Value(value=True)), default=Value(value=False))
+    about = _about(env, str(version_id), RESCAN).annotate(is_leased=leased)
+    newest = about.order_by(F("parked_at").desc(nulls_first=True)).values_list("parked_at", "is_leased").first()
+    if newest is None:
+        return Standing.NONE
+    if newest[0] is not None:
+        return Standing.PARKED
+    return Standing.LEASED if newest[1] else Standing.WAITING
+
+
+def count_leased(env: WorkerEnv) -> int:
+    """Return how many messages of an environment are being worked on."""
+    return QueueMessage.objects.using(env.database).filter(environment=env.name, leased_until__gt=Now()).count()
 
 
 def is_queued(env: WorkerEnv, submission_id: str) -> bool:

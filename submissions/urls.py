@@ -2,14 +2,34 @@
 
 from __future__ import annotations
 
-from django.urls import path
+from django.urls import path, register_converter
+from django.urls.converters import StringConverter
 
+from marketplace.skills.slugs import RESERVED_SLUGS
 from submissions import api, api_many, described, job_pages, live_status, submit_page, views
 from submissions.claiming import views as claiming
 from submissions.external_scans import views as external_scans
 from submissions.following import views as following
+from submissions.scan_again import clawhub_scan
 from submissions.scan_again import views as scan_again
 from submissions.uploads import views as uploads
+from submissions.uploads import withdraw_views
+
+
+class SlugOfSkill(StringConverter):
+    """What may be the slug of a skill, and no word that addresses of the API have in its place."""
+
+    regex = rf"(?!(?:{'|'.join(sorted(RESERVED_SLUGS))})$)[^/]+"
+
+
+class NumberOfVersion(StringConverter):
+    """What may be the number of a version, and no word that addresses of the API have in its place."""
+
+    regex = r"(?!(?:diff|compare)$)[^/]+"
+
+
+register_converter(SlugOfSkill, "skill_slug")
+register_converter(NumberOfVersion, "version_number")
 
 app_name = "submissions"
 urlpatterns = [
@@ -29,6 +49,12 @@ urlpatterns = [
     path("api/v1/external-scans/<str:scan_id>", external_scans.result, name="external-scan"),
     path("api/v1/webhooks/<str:sender>", following.webhook, name="webhook"),
     path("api/v1/skills", uploads.skills, name="api-skills"),
+    path("api/v1/skills/<skill_slug:slug>", withdraw_views.skill),
+    path("api/v1/skills/<str:slug>/undelete", withdraw_views.undelete),
+    path("api/v1/skills/<str:slug>/versions/<version_number:version>", withdraw_views.version),
+    path("api/v1/skills/<str:slug>/versions/<str:version>/restore", withdraw_views.undelete),
+    path("api/v1/skills/-/scan", clawhub_scan.scan),
+    path("api/v1/skills/-/scan/<str:scan_id>", clawhub_scan.scan_status),
     path("api/v1/skills/-/upload-url", uploads.upload_url, name="upload-url"),
     path("api/v1/skills/-/upload/<str:ticket>", uploads.upload_file, name="upload-file"),
     path("api/v1/listings", api_many.listings, name="api-listings"),

@@ -24,14 +24,16 @@ from vskill.worker_context import require_worker_env
 logger = logging.getLogger(__name__)
 
 _WITHOUT: Final = (
-    "Skills are uploaded by an account: make a token for publish under /account/tokens, and run "
-    "clawhub login --token TOKEN. Nothing was kept."
+    "This is done for an account: make a token for publish under /account/tokens, and run clawhub login --token TOKEN. "
+    "Nothing was changed."
 )
 TokenView = Callable[..., Awaitable[HttpResponseBase]]
 
 
-def token_view(method: str, kind: Kind) -> Callable[[TokenView], Callable[..., Coroutine[Any, Any, HttpResponseBase]]]:
-    """Return a decorator for a view that does something for the owner of a token with the scope ``publish``.
+def token_view(
+    method: str, kind: Kind, *scopes: Scope
+) -> Callable[[TokenView], Callable[..., Coroutine[Any, Any, HttpResponseBase]]]:
+    """Return a decorator for a view that does something for the owner of a token for one of ``scopes``.
 
     The view takes the request, the token, and the parts of the path. Requests of ``kind`` are counted for the account
     too, wherever they come from. An ``UploadRefused`` is answered with its status and its text. Only a token counts
@@ -40,7 +42,7 @@ def token_view(method: str, kind: Kind) -> Callable[[TokenView], Callable[..., C
 
     def decorate(view: TokenView) -> Callable[..., Coroutine[Any, Any, HttpResponseBase]]:
         @rated(kind, Form.TEXT)
-        @needs(Scope.PUBLISH)
+        @needs(*scopes)
         @csrf_exempt
         @wraps(view)
         async def answer(request: HttpRequest, **parts: str) -> HttpResponseBase:

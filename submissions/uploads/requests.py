@@ -47,11 +47,11 @@ def read_upload(request: HttpRequest) -> Upload:
 
 
 def read_json(request: HttpRequest) -> dict[str, Any]:
-    """Return the JSON object in the body of a request; raise ``UploadRefused`` for any other body."""
+    """Return the JSON object in the body of a request, empty for none; raise ``UploadRefused`` for any other body."""
     content = request.read(MOST_JSON + 1)
     if len(content) > MOST_JSON:
         raise UploadRefused(413, f"The body is larger than {MOST_JSON // 1024} KiB. {_KEPT}")
-    return _object(content)
+    return _object(content or b"{}")
 
 
 def announced_file(request: HttpRequest) -> NamedFile:

@@ -75,7 +75,7 @@ def _answer(request: HttpRequest, upload: Upload, taken: Taken) -> HttpResponse:
     return answer
 
 
-@token_view("POST", Kind.UPLOADS)
+@token_view("POST", Kind.UPLOADS, Scope.PUBLISH)
 async def upload_url(request: HttpRequest, token: AccessToken) -> HttpResponse:
     """Say where one file is to be uploaded: an address that is good for this account, file and hour alone."""
     env = require_worker_env()
@@ -87,7 +87,7 @@ async def upload_url(request: HttpRequest, token: AccessToken) -> HttpResponse:
     return answer
 
 
-@token_view("POST", Kind.UPLOADS)
+@token_view("POST", Kind.UPLOADS, Scope.PUBLISH)
 async def upload_file(request: HttpRequest, token: AccessToken, ticket: str) -> HttpResponse:
     """Take the bytes of one file, which have to be those that were announced."""
     env = require_worker_env()

@@ -46,6 +46,10 @@ WRITES = {
     "mcp",
     "-/upload-url",
     "-/upload/{}",
+    "undelete",
+    "-/scan",
+    "-/scan/{}",
+    "restore",
 }
 # The first lasts as long as a submission does, the second tells of processes, the next are what is compared with and
 # what takes submissions, and the others are of an account.

@@ -9,7 +9,10 @@ from typing import Any
 from asgiref.sync import async_to_sync
 from django.contrib.auth import get_user_model
 
-from tests.clients.conftest import ClientMachine
+from marketplace.models import SkillVersion
+from submissions.models import QueueMessage
+from tests.clients.conftest import CLIENT_SECONDS, ClientMachine
+from tests.end_to_end.processes import until
 from tests.git_factory import skill_md
 from tests.submissions.front_door import drain
 from vskill.access_tokens.scopes import Scope
@@ -28,7 +31,7 @@ def printed_json(text: str) -> Any:
     return json.loads(text[text.index("{") :])
 
 
-def test_it_publishes_syncs_and_verifies(env: WorkerEnv, machine: ClientMachine) -> None:
+def test_it_publishes_syncs_scans_verifies_and_deletes(env: WorkerEnv, machine: ClientMachine) -> None:
     user = get_user_model()._default_manager.create_user("ada")
     token = make_token(env, user, name="laptop", scopes=[Scope.SUBMIT, Scope.PUBLISH])[1]
     machine.shell(f"npx clawhub login --token {token} --no-input")
@@ -52,3 +55,18 @@ def test_it_publishes_syncs_and_verifies(env: WorkerEnv, machine: ClientMachine)
     again = printed_json(machine.shell("npx clawhub sync --all --json --root source"))
     assert (again["submitted"], len(again["alreadySynced"])) == ([], 2)
     assert "pass" in machine.shell("npx clawhub skill verify @ada/pdf-tools")
+
+    SkillVersion.objects.update(scan_key="older")
+    with machine.started("npx clawhub scan --slug @ada/pdf-tools") as program:
+        until(QueueMessage.objects.exists)
+        async_to_sync(drain)(env)
+        assert program.stdout is not None
+        said = program.stdout.read()
+        assert program.wait(CLIENT_SECONDS) == 0, said
+    assert "Status: SUCCEEDED" in said
+    assert "Version: 1.0.1" in said
+
+    assert "OK. Deleted @ada/pdf-tools" in machine.shell("npx clawhub delete @ada/pdf-tools --reason wrong --yes")
+    assert "wrong" in machine.shell("npx clawhub install @ada/pdf-tools --force", code=1)
+    assert "OK. Undeleted @ada/pdf-tools" in machine.shell("npx clawhub undelete @ada/pdf-tools --yes")
+    assert "1.0.1" in machine.shell("npx clawhub update --all")

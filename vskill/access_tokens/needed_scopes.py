@@ -19,27 +19,27 @@ _LONGEST_KEPT: Final = 128
 View = TypeVar("View", bound=Callable[..., Any])
 
 
-def needs(scope: Scope) -> Callable[[View], View]:
-    """Return a decorator by which a view says what scope its requests need that change something."""
+def needs(*scopes: Scope) -> Callable[[View], View]:
+    """Return a decorator by which a view says that its requests which change something need one of ``scopes``."""
 
     def mark(view: View) -> View:
-        setattr(view, _ATTRIBUTE, scope)
+        setattr(view, _ATTRIBUTE, scopes)
         return view
 
     return mark
 
 
-def scope_of_view(request: HttpRequest) -> Scope | None:
-    """Return the scope that the view of ``request`` has named, or ``None`` where it has named none."""
+def scopes_of_view(request: HttpRequest) -> tuple[Scope, ...]:
+    """Return the scopes of which the view of ``request`` needs one; none where it has said nothing."""
     path = request.path_info
     return (_known if len(path) <= _LONGEST_KEPT else _found)(path, settings.ROOT_URLCONF)
 
 
-def _found(path: str, urlconf: str) -> Scope | None:
+def _found(path: str, urlconf: str) -> tuple[Scope, ...]:
     try:
-        return getattr(resolve(path, urlconf).func, _ATTRIBUTE, None)
+        return getattr(resolve(path, urlconf).func, _ATTRIBUTE, ())
     except Resolver404:
-        return None
+        return ()
 
 
 _known = lru_cache(maxsize=4096)(_found)

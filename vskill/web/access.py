@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.utils.cache import patch_cache_control, patch_vary_headers
 from django.utils.decorators import sync_and_async_middleware
 
-from vskill.access_tokens.needed_scopes import scope_of_view
+from vskill.access_tokens.needed_scopes import scopes_of_view
 from vskill.access_tokens.scopes import Scope
 from vskill.accounts.access import action_of, has_pass, is_closed, offers_sign_in, permitted, strangers_may
 from vskill.accounts.roles import Action
@@ -77,8 +77,8 @@ def _refusal(request: HttpRequest, env: WorkerEnv) -> HttpResponse | None:
         remember_name(request, user)
     action = action_of(request)
     if not strangers_may(env, action) and action in _SCOPES:
-        needed = scope_of_view(request) if action is Action.SUBMIT else None
-        if (beyond := lacks(request, needed or _SCOPES[action])) is not None:
+        needed = scopes_of_view(request) if action is Action.SUBMIT else ()
+        if (beyond := lacks(request, *(needed or (_SCOPES[action],)))) is not None:
             return beyond
     if permitted(user, env, action) or (is_closed(env) and has_pass(request, env)):
         return None

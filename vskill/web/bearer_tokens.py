@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.utils.decorators import sync_and_async_middleware
 
 from vskill.access_tokens.models import AccessToken
-from vskill.access_tokens.needed_scopes import scope_of_view
+from vskill.access_tokens.needed_scopes import scopes_of_view
 from vskill.access_tokens.scopes import Scope
 from vskill.access_tokens.tokens import TokenRefused, valid_token
 from vskill.accounts.visitor import TOKEN_OWNER
@@ -30,7 +30,7 @@ def know_bearers(get_response: Callable[[HttpRequest], Any]) -> Callable[[HttpRe
     """Find the token of each request that bears one; answer 401 in the form of its client where it opens nothing.
 
     It runs inside the environment of the request, and leaves the token in ``request.access_token`` and its owner where
-    ``visitor_of`` looks. What submits is answered with 403 where the token was not made for that, or for the scope that
+    ``visitor_of`` looks. What submits is answered with 403 where the token was not made for that, or for a scope that
     its view ``needs``. A request without a token costs no query, and no other scheme of the header
     ``Authorization`` is looked at: a proxy may need it.
     """
@@ -67,16 +67,16 @@ def token_of(request: HttpRequest) -> AccessToken | None:
     return found
 
 
-def lacks(request: HttpRequest, scope: Scope) -> HttpResponse | None:
-    """Return the 403 for a request whose token was not made for ``scope``; ``None`` where it was, or without a token.
+def lacks(request: HttpRequest, *scopes: Scope) -> HttpResponse | None:
+    """Return the 403 for a request whose token was made for none of ``scopes``; ``None`` for any other.
 
-    What needs somebody to be known asks for that itself.
+    A request without a token lacks none. What needs somebody to be known asks for that itself.
     """
     token = token_of(request)
-    if token is None or token.allows(scope):
+    if token is None or any(token.allows(scope) for scope in scopes):
         return None
     made_for = token.scopes.replace(" ", ", ")
-    message = f"This token was made for {made_for}, and this needs one for {scope}. Nothing was done."
+    message = f"This token was made for {made_for}, and this needs one for {' or '.join(scopes)}. Nothing was done."
     code = "insufficient_scope"
     return _challenged(for_programs(rating_of(request).form, 403, code, message), code)
 
@@ -97,10 +97,10 @@ def _said(request: HttpRequest, error: TokenRefused | VisitorRefused) -> HttpRes
 def _out_of_scope(request: HttpRequest) -> HttpResponse | None:
     if request.method in _SAFE:
         return None
-    needed = scope_of_view(request)
-    if needed is None and rating_of(request).kind is Kind.SUBMISSIONS:
-        needed = Scope.SUBMIT
-    return lacks(request, needed) if needed is not None else None
+    needed = scopes_of_view(request)
+    if not needed and rating_of(request).kind is Kind.SUBMISSIONS:
+        needed = (Scope.SUBMIT,)
+    return lacks(request, *needed) if needed else None
 
 
 def _challenged(answer: HttpResponse, code: str) -> HttpResponse:

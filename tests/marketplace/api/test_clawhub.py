@@ -217,7 +217,8 @@ def test_install_and_verify_name_the_archive(client: Client, env: WorkerEnv) -> 
     [
         ("post", "/api/v1/skills/-/merge", 404),
         ("put", "/api/v1/skills", 405),
-        ("delete", "/api/v1/skills/hello-skill", 405),
+        ("put", "/api/v1/skills/hello-skill", 405),
+        ("delete", "/api/v1/skills/hello-skill/versions", 405),
     ],
 )
 def test_what_is_not_offered_says_so(client: Client, method: str, address: str, status: int) -> None:
