@@ -25,6 +25,7 @@ from marketplace.report_admin import ReportAdmin
 from marketplace.skill_sets.admin import CollectionAdmin
 from marketplace.skills.visibility import light_versions
 from marketplace.visitor_reports.reports import open_reports
+from vskill.accounts.audiences import MEMBERS
 from vskill.operations_admin import OperationsAdmin
 from vskill.read_only_admin import ChoiceFilter, ReadOnlyAdmin, prefix_range, pretty_json
 from vskill.worker_context import require_worker_env
@@ -53,7 +54,7 @@ class VisibilityFilter(ChoiceFilter):
 
     title = "visibility"
     parameter_name = "visibility"
-    choices_offered = tuple((str(one), str(one)) for one in Visibility)
+    choices_offered = tuple((str(one), str(one)) for one in (*Visibility, MEMBERS))
 
 
 class VerdictFilter(ChoiceFilter):

@@ -37,7 +37,7 @@ from marketplace.skills.moderation import (
 )
 from marketplace.skills.publication import Publication, PublishedFile, PublishedVersion, prepare_publication
 from marketplace.skills.publish import publish_skill
-from marketplace.skills.visibility import fetchable_versions, is_visible, listed_skills, visible_skills
+from marketplace.skills.visibility import fetchable_versions, is_visible, known_skills, listed_skills, visible_skills
 from vskill.environments import WorkerEnv
 from vskill.kv.codec import decode
 from vskill.visitors.reads import page_reads
@@ -117,13 +117,18 @@ def _may_be_slug(slug: str) -> bool:
     return 0 < len(slug) <= 200 and ":" not in slug and slug.isprintable()
 
 
-def find_skill_sync(env: WorkerEnv, slug: str, *, hidden: bool = False) -> SkillEntry | None:
-    """Return the visible skill that has or had ``slug``, or ``None``; with ``hidden``, one that is withheld as well."""
+def find_skill_sync(env: WorkerEnv, slug: str, *, hidden: bool = False, every: bool = False) -> SkillEntry | None:
+    """Return the visible skill that has or had ``slug``, or ``None``; with ``hidden``, one that is withheld as well.
+
+    What whoever asks now may not see is not there. With ``every``, for operators, it is found whoever asks.
+    """
     resolved = resolve_slug_sync(env, slug)
     if resolved is None:
         return None
     rows = SkillEntry.objects.using(env.database).filter(namespace=env.name, key=f"{SKILL_PREFIX}{resolved}")
-    return (rows if hidden else visible_skills(rows)).first()
+    if every:
+        return rows.first()
+    return (known_skills(rows) if hidden else visible_skills(rows)).first()
 
 
 async def find_skill(env: WorkerEnv, slug: str, *, hidden: bool = False) -> SkillEntry | None:

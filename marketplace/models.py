@@ -29,6 +29,7 @@ from marketplace.provenance_models import (
 from marketplace.records import SkillRecord
 from marketplace.reference_models import ReferenceEntry
 from marketplace.report_models import VisitorReport
+from marketplace.shown_to import WithAudience
 from vskill.kv.clock import parse_isoformat
 from vskill.kv.codec import decode, storable
 from vskill.kv.fields import KeyField
@@ -72,7 +73,7 @@ SKILL_PREFIX = "skill:"
 ALIAS_PREFIX = "skill:alias:"
 
 
-class SkillEntry(AbstractKVEntry):
+class SkillEntry(WithAudience, AbstractKVEntry):
     """A published skill, ``skill:{slug}``, or a former name, ``skill:alias:{old slug}``.
 
     The projected columns of an alias are empty. Versions refer to the row of a skill, which keeps its primary key when

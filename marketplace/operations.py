@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from marketplace.known_bad.published import remember_version
+from marketplace.skills.audience import show_to_everybody, show_to_members
 from marketplace.skills.moderation import (
     delete_skill,
     quarantine_skill,
@@ -61,6 +62,18 @@ OPERATIONS: Final[dict[str, Operation]] = {
             delete_skill,
         ),
         Operation(
+            "show-to-members",
+            "Show to members only",
+            "Whoever is not signed in here, and brings no token, finds nothing of the skill any more.",
+            show_to_members,
+        ),
+        Operation(
+            "show-to-everybody",
+            "Show to everybody",
+            "The skill becomes public, as new from now on, and a signed log tells of its publications for ever.",
+            show_to_everybody,
+        ),
+        Operation(
             "yank",
             "Yank the latest version",
             "The version is offered to nobody; who asks for it by its number gets it with a warning.",
@@ -93,4 +106,4 @@ OPERATIONS: Final[dict[str, Operation]] = {
     )
 }
 # Operations that the list of skills offers for many at once; the others are beside each version.
-FOR_MANY: Final = ("quarantine", "restore", "delete", "yank")
+FOR_MANY: Final = ("quarantine", "restore", "delete", "yank", "show-to-members", "show-to-everybody")

@@ -13,7 +13,7 @@ from marketplace.flags import FlagKind, flag
 from marketplace.models import ReferenceEntry, SkillVersion
 from marketplace.reference_models import ADDRESS_PREFIX
 from marketplace.skills.references import change_sentence, changed_references, reference_namespace, use_prefix
-from marketplace.skills.visibility import fetchable_versions
+from marketplace.skills.visibility import versions_in_use
 from vskill.environments import WorkerEnv
 from vskill.kv.clock import database_now, isoformat, parse_isoformat
 
@@ -81,7 +81,7 @@ def repositories_using(env: WorkerEnv, address: Address) -> set[str]:
         rows = SkillVersion.objects.using(env.database).filter(
             namespace=env.name, pk__in=numbers[start : start + _KEYS_AT_ONCE]
         )
-        found.update(fetchable_versions(rows).values_list("skill__repo_url", flat=True))
+        found.update(versions_in_use(rows).values_list("skill__repo_url", flat=True))
     return found
 
 

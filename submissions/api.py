@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from functools import partial
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -25,9 +26,11 @@ from submissions.presentation import as_json, found_as_json, started_as_json, tr
 from submissions.source.errors import InvalidRepositoryURL
 from submissions.source.fetching import repository_url
 from submissions.store.near_ids import near_ids
-from submissions.store.queries import get_submission_index, history, read_submission
+from submissions.store.queries import get_submission_index, history
 from submissions.store.records import SubmissionNotFound
+from submissions.store.shown import read_shown, shown_submissions
 from submissions.submitter import submitter_of
+from submissions.told import told_answers, told_skills
 from vskill.environments import WorkerEnv
 from vskill.rate_limits.kinds import Form, Kind, rated
 from vskill.visitors.reads import ahead_of_reads, list_reads, page_reads
@@ -53,7 +56,7 @@ async def _list(request: HttpRequest) -> JsonResponse:
     with contextlib.suppress(InvalidRepositoryURL):
         # A text that is no address is looked for as it is, and matches nothing.
         wanted = repository_url(env, wanted).url if wanted else ""
-    entries = await list_reads.run(get_submission_index, env, repo_url=wanted)
+    entries = await list_reads.run(get_submission_index, env, repo_url=wanted, shown=partial(shown_submissions, env))
     items = [
         {
             "id": entry.submission_id,
@@ -84,20 +87,21 @@ async def _create(request: HttpRequest) -> JsonResponse:
         discovery = await discover(env, repository_of(texts), path=texts["skillPath"], note=not dry_run)
         discovery = select(discovery, path=texts["skillPath"], name=texts["skillName"])
         if dry_run:
-            return _found(discovery)
+            return await page_reads.run(_found, env, discovery)
         answer = await take_in(env, discovery, source="api", actor="api", submitter=await submitter_of(request))
     if isinstance(answer, Job):
         return JsonResponse({**started_as_json(env, answer), "submissions": []}, status=202)
-    return _answer(env, discovery.commit_sha, answer)
+    told = await page_reads.run(told_answers, env, discovery.repo_url, answer)
+    return _answer(env, discovery.commit_sha, told)
 
 
-def _found(discovery: Discovery) -> JsonResponse:
-    skills = [found_as_json(skill, named=discovery.named) for skill in discovery.skills]
+def _found(env: WorkerEnv, discovery: Discovery) -> JsonResponse:
+    skills = [found_as_json(skill, named=discovery.named) for skill in told_skills(env, discovery.skills)]
     return JsonResponse({"commitSha": discovery.commit_sha, "dryRun": True, "skills": skills})
 
 
 def _answer(env: WorkerEnv, commit_sha: str, answers: list[Accepted]) -> JsonResponse:
-    items = [_accepted(env, answer) for answer in answers]
+    items = [_accepted(env, one) for one in answers]
     outcomes = {answer.outcome for answer in answers}
     body: dict[str, Any] = {"commitSha": commit_sha, "submissions": items}
     if len(items) == 1:
@@ -154,6 +158,6 @@ async def submission(request: HttpRequest, submission_id: str) -> HttpResponse:
 
 
 def _described(env: WorkerEnv, submission_id: str) -> dict[str, Any]:
-    found = read_submission(env, submission_id)
+    found = read_shown(env, submission_id)
     steps = [transition_as_json(step) for step in history(env, submission_id)]
     return {**as_json(env, found), "withdrawn": withdrawal_of(env, found) or None, "history": steps}

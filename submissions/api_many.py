@@ -25,6 +25,7 @@ from submissions.jobs.work import start_job, stop_job
 from submissions.listings import PAGE, Choice, ListingExpired, keep_listing, page_of, read_listing
 from submissions.presentation import found_as_json, job_as_json, progress_as_json, started_as_json
 from submissions.submitter import submitter_of
+from submissions.told import told_skills
 from vskill.kv.threads import writers
 from vskill.rate_limits.kinds import Form, Kind, rated
 from vskill.visitors.reads import intake_reads
@@ -90,6 +91,7 @@ async def _listing_page(
     listing_id: str, discovery: Discovery, choice: Choice, start: int, limit: int, *, status: int = 200
 ) -> JsonResponse:
     page = await intake_reads.run(page_of, discovery, choice, start=start, size=limit)
+    skills = await intake_reads.run(told_skills, require_worker_env(), page.skills)
     body = {
         "id": listing_id,
         "repoUrl": discovery.repo_url,
@@ -98,7 +100,7 @@ async def _listing_page(
         "total": len(discovery.skills),
         "matching": page.matching,
         "folders": [{"path": path, "skills": count} for path, count in page.folders],
-        "skills": [found_as_json(one, named=discovery.named) for one in page.skills],
+        "skills": [found_as_json(one, named=discovery.named) for one in skills],
         "nextCursor": None if page.following is None else str(page.following),
     }
     return JsonResponse(body, status=status)
@@ -139,9 +141,9 @@ async def _look(request: HttpRequest, job_id: str) -> JsonResponse:
         raise BadRequest(f"There is no standing {standing[:40]!r}. It is one of: {', '.join(STANDINGS)}.")
     try:
         found = await get_job(env, job_id)
+        progress = await progress_of(env, found, standing=standing, start=start, size=limit)
     except JobNotFound as error:
         return error_answer(error, 404)
-    progress = await progress_of(env, found, standing=standing, start=start, size=limit)
     response = JsonResponse(progress_as_json(env, found, progress))
     response["Cache-Control"] = "no-store"
     return response

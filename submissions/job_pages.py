@@ -56,7 +56,10 @@ async def job(request: HttpRequest, job_id: str) -> HttpResponse:
     if fault or not given.is_valid():
         message = fault or "The parameter start is a number that a link of this page has. Nothing was read."
         return render(request, "400.html", {"message": message}, status=400)
-    progress = await progress_of(env, found, standing=standing, start=given.start_at())
+    try:
+        progress = await progress_of(env, found, standing=standing, start=given.start_at())
+    except JobNotFound as error:
+        raise Http404(str(error)) from error
     key = request.GET.get("key", "")
     key = key if may_stop(env, job_id, key) else ""
     template = "submissions/_job_live.html" if "fragment" in request.GET else "submissions/job.html"

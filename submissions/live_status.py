@@ -13,8 +13,8 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHt
 from django.views.decorators.http import require_GET
 
 from submissions.states import FINAL_STATES
-from submissions.store.queries import read_submission
 from submissions.store.records import SubmissionNotFound
+from submissions.store.shown import read_shown
 from vskill.environments import WorkerEnv
 from vskill.kv.errors import EntryUnavailable
 from vskill.visitors.errors import TooBusy, TooSlow
@@ -61,7 +61,7 @@ async def events(request: HttpRequest, submission_id: str) -> HttpResponseBase:
 
 def _state(env: WorkerEnv, submission_id: str) -> tuple[str, int]:
     """Return the state of a submission, and the version of its entry, which grows with each change."""
-    submission = read_submission(env, submission_id)
+    submission = read_shown(env, submission_id)
     return submission.state, submission.version
 
 

@@ -25,7 +25,9 @@ from submissions.models import SubmissionEntry
 from submissions.presentation import job_href, shown_slugs, submission_path
 from submissions.source.errors import SourceError
 from submissions.states import STATES, Group, State
+from submissions.store.shown import shown_submissions
 from submissions.submitter import submitter_of
+from submissions.told import told_answers, told_skills
 from vskill.environments import WorkerEnv
 from vskill.errors import VskillError
 from vskill.processes.machine_faults import MachineFault
@@ -141,14 +143,15 @@ def _page_and_found(
     env: WorkerEnv, discovery: Discovery, choice: Choice, start: int
 ) -> tuple[ListingPage, list[dict[str, Any]]]:
     page = page_of(discovery, choice, start=start)
-    return page, _found(env, discovery, page.skills)
+    return page, _found(env, discovery, told_skills(env, page.skills))
 
 
 def _found(env: WorkerEnv, discovery: Discovery, skills: Iterable[DiscoveredSkill]) -> list[dict[str, Any]]:
     """Return each skill with the status of its newest submission."""
     identities = {skill_identity(discovery.repo_url, skill.path): skill for skill in skills}
     entries = SubmissionEntry.objects.using(env.database)
-    rows = entries.live().filter(namespace=env.name, identity__in=list(identities), state__in=sorted(State))
+    every = entries.live().filter(namespace=env.name, identity__in=list(identities), state__in=sorted(State))
+    rows = shown_submissions(env, every)
     # A skill may have been submitted any number of times; only the newest submission is read.
     ids = rows.order_by().values("identity").annotate(newest=Max("id")).values_list("newest", flat=True)
     newest = {entry.identity: entry for entry in entries.filter(pk__in=list(ids))}
@@ -195,6 +198,7 @@ async def _submit_chosen(
     if not answer:
         form.add_error(None, "Pick at least one skill. Nothing was submitted.")
         return await _choices(request, env, listing, discovery, form, choice, status=400)
+    answer = await intake_reads.run(told_answers, env, discovery.repo_url, answer)
     if refused := [one for one in answer if one.submission is None]:
         for one in refused:
             form.add_error(None, _refusal(one))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -16,8 +17,9 @@ from submissions.presentation import GROUP_LABELS, listed, submission_page, subm
 from submissions.queue.pause import get_pause_sync
 from submissions.states import ACTIVE_STATES, STATES, Group, State
 from submissions.store.near_ids import near_ids
-from submissions.store.queries import get_submission_index, read_submission, recently_decided
+from submissions.store.queries import get_submission_index, recently_decided
 from submissions.store.records import SubmissionNotFound
+from submissions.store.shown import read_shown, shown_submissions
 from submissions.store.state_counts import count_states
 from vskill.environments import WorkerEnv
 from vskill.kv.errors import VersionConflict
@@ -56,7 +58,7 @@ async def appeal_against(request: HttpRequest, submission_id: str) -> HttpRespon
     env = require_worker_env()
     error = ""
     try:
-        await writers.run(appeal, env, submission_id, request.POST.get("text", ""))
+        await writers.run(_appeal, env, submission_id, request.POST.get("text", ""))
     except SubmissionNotFound as missing:
         raise await _not_there(env, submission_id, missing) from missing
     except (InvalidAppeal, VersionConflict) as refused:
@@ -70,13 +72,18 @@ async def appeal_against(request: HttpRequest, submission_id: str) -> HttpRespon
     return response
 
 
+def _appeal(env: WorkerEnv, submission_id: str, text: str) -> None:
+    read_shown(env, submission_id)
+    appeal(env, submission_id, text)
+
+
 async def _not_there(env: WorkerEnv, submission_id: str, error: SubmissionNotFound) -> NotThere:
     near = await page_reads.run(near_ids, env, submission_id)
     return NotThere(str(error), [Near(one, submission_path(one)) for one in near])
 
 
 def _submission_context(env: WorkerEnv, submission_id: str) -> dict[str, Any]:
-    return submission_page(env, read_submission(env, submission_id))
+    return submission_page(env, read_shown(env, submission_id))
 
 
 @require_safe
@@ -122,11 +129,13 @@ def _queue_context(env: WorkerEnv, repository: str, group: str) -> dict[str, Any
 def _queue_rows(
     env: WorkerEnv, repository: str, group: str
 ) -> tuple[dict[State, HowMany], list[SubmissionEntry], list[SubmissionEntry]]:
+    shown = partial(shown_submissions, env)
     if group:
         states = [state for state, info in STATES.items() if info.group == group]
-        found = get_submission_index(env, states=states, repo_url=repository, limit=_MOST_OF_GROUP)
+        found = get_submission_index(env, states=states, repo_url=repository, limit=_MOST_OF_GROUP, shown=shown)
         return count_states(env), found, []
     if repository:
-        return count_states(env), get_submission_index(env, repo_url=repository, limit=_MOST_OF_REPOSITORY), []
-    waiting = get_submission_index(env, states=ACTIVE_STATES, limit=100, oldest_first=True)
-    return count_states(env), waiting, recently_decided(env)
+        found = get_submission_index(env, repo_url=repository, limit=_MOST_OF_REPOSITORY, shown=shown)
+        return count_states(env), found, []
+    waiting = get_submission_index(env, states=ACTIVE_STATES, limit=100, oldest_first=True, shown=shown)
+    return count_states(env), waiting, recently_decided(env, shown=shown)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from django.conf import settings
 from django.db import models
 
@@ -42,3 +44,23 @@ class RoleGrant(models.Model):
 
     def __str__(self) -> str:
         return f"{self.user.get_username()}: {self.role}"
+
+
+class Team(models.Model):
+    """A named set of accounts in one environment, to which a skill can be shown.
+
+    What is shown to a team names its primary key, so that a team can be renamed, and nobody sees what was shown to one
+    that is no more.
+    """
+
+    environment = models.CharField(max_length=64)
+    name = models.CharField(max_length=40)
+    members = models.ManyToManyField(settings.AUTH_USER_MODEL, blank=True, related_name="vskill_teams")
+
+    class Meta:
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.UniqueConstraint(fields=["environment", "name"], name="one_team_of_a_name"),
+        ]
+
+    def __str__(self) -> str:
+        return str(self.name)

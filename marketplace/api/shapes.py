@@ -53,7 +53,7 @@ def skill_shape(skill: SkillEntry, latest: SkillVersion | None) -> dict[str, Any
     repository = publisher_of(skill.repo_url).repository
     verdict = verdict_of(latest) if latest is not None else skill.verdict
     flag_reason = latest.flag_reason if latest is not None else skill.flag_reason
-    said = dialects(verdict, skill.visibility, flag_reason=flag_reason)
+    said = dialects(verdict, skill.standing, flag_reason=flag_reason)
     return {
         "slug": skill.slug,
         "displayName": skill.display_name or skill.name,
@@ -115,7 +115,7 @@ def withheld_shape(skill: SkillEntry) -> dict[str, Any]:
         "name": skill.slug,
         "currentVersion": "",
         "certTier": "",
-        "trustTier": dialects("", skill.visibility).trust_tier,
+        "trustTier": dialects("", skill.standing).trust_tier,
         "isBlocked": True,
         "isTainted": False,
     }

@@ -71,7 +71,7 @@ def said_of(version: SkillVersion) -> Dialects:
 
 def said_of_skill(skill: SkillEntry) -> Dialects:
     """Return what each dialect says about a skill, by the columns that it has from its latest version."""
-    return dialects(skill.verdict, skill.visibility, flag_reason=skill.flag_reason)
+    return dialects(skill.verdict, skill.standing, flag_reason=skill.flag_reason)
 
 
 def moderation(version: SkillVersion) -> dict[str, Any] | None:

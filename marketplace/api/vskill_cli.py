@@ -26,10 +26,10 @@ from marketplace.artifacts.diffs import FileChange, compare
 from marketplace.catalog import find_skill_sync, is_visible
 from marketplace.judgement import flagged
 from marketplace.models import SkillEntry, SkillVersion
-from marketplace.records import Visibility
 from marketplace.skills.answers import search_answer
 from marketplace.skills.blocklist import Block, BlockKind, InvalidBlock, is_blocked, list_blocks
 from marketplace.skills.versions import parse_version
+from marketplace.skills.visibility import quarantined_skills
 from marketplace.skills.withdrawal import why_withdrawn
 from vskill.accounts.access import asks_for
 from vskill.accounts.roles import Action
@@ -156,9 +156,7 @@ def _compare(call: ApiCall) -> list[FileChange]:
 @api_view(*SAFE, reads=list_reads)
 def blocklist(call: ApiCall) -> HttpResponse:
     """List quarantined skills and blocked content hashes."""
-    rows = SkillEntry.objects.using(call.env.database).filter(
-        namespace=call.env.name, visibility=Visibility.QUARANTINED
-    )
+    rows = quarantined_skills(SkillEntry.objects.using(call.env.database).filter(namespace=call.env.name))
     entries = [_quarantined(skill) for skill in rows.order_by("-changed_at")[:1000]]
     entries += [_blocked(block) for block in list_blocks(call.env) if block.kind is BlockKind.CONTENT]
     last = max((entry["discoveredAt"] for entry in entries), default=None)

@@ -14,7 +14,7 @@ from django.db.models.lookups import Exact
 
 from marketplace.models import SkillEntry
 from marketplace.skills.filtered import Unindexed
-from marketplace.skills.visibility import listed_skills
+from marketplace.skills.visibility import public_skills
 from vskill.environments import WorkerEnv
 
 # The protocol allows 50,000 addresses; a part of so many takes as long as a page.
@@ -50,7 +50,7 @@ def skills_of_part(env: WorkerEnv, number: int) -> list[tuple[str, datetime | No
 
 def _listed(env: WorkerEnv) -> QuerySet[SkillEntry]:
     # Callers compare the environment, so that SQLite follows no index past all skills of it.
-    return listed_skills(SkillEntry.objects.using(env.database))
+    return public_skills(SkillEntry.objects.using(env.database))
 
 
 def index_of(addresses: Iterable[str]) -> str:

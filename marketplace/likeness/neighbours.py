@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -12,8 +13,10 @@ from django.db.models import F, QuerySet
 from marketplace.likeness.published import degree, files_in, is_similar
 from marketplace.likeness.signature import compare, signature
 from marketplace.models import SkillVersion, VersionShingle
-from marketplace.records import Visibility
 from vskill.environments import WorkerEnv
+
+Shown = Callable[[QuerySet[SkillVersion]], QuerySet[SkillVersion]]
+"""The rule of what is shown: it leaves the versions that whoever asks may see."""
 
 MOST: Final = 5
 # Larger ones are not read for a page: their text takes too long to compare.
@@ -38,8 +41,11 @@ class Neighbour:
     earlier: bool
 
 
-def neighbours(env: WorkerEnv, version: SkillVersion) -> list[Neighbour]:
-    """Return at most ``MOST`` listed skills that are alike: copies first and the earliest of these, then by share."""
+def neighbours(env: WorkerEnv, version: SkillVersion, shown: Shown) -> list[Neighbour]:
+    """Return at most ``MOST`` listed skills that are alike: copies first and the earliest of these, then by share.
+
+    ``env`` is the environment of ``version``, and ``shown`` the rule of what is shown.
+    """
     first = version.skill.published_at
     found: dict[int, Neighbour] = {}
 
@@ -48,7 +54,7 @@ def neighbours(env: WorkerEnv, version: SkillVersion) -> list[Neighbour]:
         earlier = bool(first and theirs and theirs < first)
         found.setdefault(other.skill_id, Neighbour(other, share, copy, earlier))
 
-    listed = _latest(env).exclude(skill_id=version.skill_id)
+    listed = shown(_latest(env)).exclude(skill_id=version.skill_id)
     # One statement each, in the order of its index: some skills have hundreds of copies, and none of them is sorted.
     for name in ("content_hash", "normal_digest"):
         if (value := getattr(version, name)) and len(found) < MOST:
@@ -65,7 +71,6 @@ def _latest(env: WorkerEnv) -> QuerySet[SkillVersion]:
         namespace=env.name,
         version=F("skill__latest_version"),
         quarantined_at__isnull=True,
-        skill__visibility=Visibility.VISIBLE,
     )
     return versions.select_related("skill").defer("skill_md", "findings", "manifest", "contract", "metadata")
 

@@ -18,6 +18,7 @@ from marketplace.pages.version_changes import changes_between, changes_href
 from marketplace.pages.wording import capability_words
 from marketplace.pictures.reach import draw_reach, reach_of
 from marketplace.pictures.weeks import weekly_downloads
+from marketplace.skills.visibility import versions_of_shown
 from vskill.environments import WorkerEnv
 
 
@@ -28,7 +29,7 @@ def compare_href(*slugs: str) -> str:
 
 def deciding(env: WorkerEnv, found: Found) -> dict[str, Any]:
     """Return the context of what helps to decide on a version."""
-    alike = [_alike(found, one) for one in neighbours(env, found.version)]
+    alike = [_alike(found, one) for one in neighbours(env, found.version, versions_of_shown)]
     return {
         "publishes_since": first_publication(env, found.skill.publisher_handle),
         "downloads": weekly_downloads(env, found.skill, timezone.now().date()),

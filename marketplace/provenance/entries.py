@@ -1,5 +1,8 @@
 """What the log tells: publications with their verdicts, later verdicts, flags and withdrawals.
 
+Nothing is told of a skill that not everybody sees: what is in a public log is public for ever. When it is opened to
+everybody, its publications are told then, and when it is closed, that alone is told.
+
 An entry is written in the transaction of the change, so the log never lacks one and never has one of what did not
 happen. It names what was decided about which content, and neither reasons nor persons: nothing can be taken out of a
 log again.
@@ -13,7 +16,8 @@ from datetime import datetime
 from typing import Any, Final
 
 from marketplace.judgement import verdict_of
-from marketplace.models import SKILL_PREFIX, LogPending, SkillEntry, SkillVersion
+from marketplace.models import SKILL_PREFIX, LogLeaf, LogPending, SkillEntry, SkillVersion
+from vskill.accounts.audiences import PUBLIC
 from vskill.environments import WorkerEnv
 from vskill.kv.clock import database_now, isoformat
 
@@ -30,12 +34,52 @@ _WITHDRAWALS: Final = {
     "restored": "restored",
     "renamed": "renamed",
 }
+CLOSED: Final = "closed"
 _FLAGS: Final = {"flagged": "flagged", "flag cleared": "flag-cleared"}
 
 
 def note_published(env: WorkerEnv, version: SkillVersion) -> None:
     """Tell of a publication, in its transaction."""
-    _write(published(env, version), env)
+    if version.skill.audience == PUBLIC:
+        _write(published(env, version), env)
+
+
+def note_closed(env: WorkerEnv, row: SkillEntry) -> None:
+    """Tell that a skill is no longer shown to everybody, in the transaction in which it is still public."""
+    _write(_pending(env, CLOSED, database_now(env.database), row, None), env)
+
+
+def note_opened(env: WorkerEnv, row: SkillEntry) -> None:
+    """Tell of the publications of a skill that everybody sees from now on, and which of them are withdrawn.
+
+    What was told before, when the skill was public, is not told again. Call it in the transaction of the change.
+    """
+    versions = SkillVersion.objects.using(env.database).filter(skill=row).select_related("skill")
+    found = list(versions.defer("skill_md", "findings", "manifest", "contract").order_by("pk"))
+    told, now = told_published(env, [one.pk for one in found]), database_now(env.database)
+    for one in found:
+        if one.pk in told:
+            continue
+        _write(published(env, one), env)
+        for kind, happened in (
+            ("version-quarantined", one.quarantined_at is not None),
+            ("yanked", one.yanked_at is not None),
+            ("flagged", bool(one.flag_reason)),
+        ):
+            if happened:
+                _write(_pending(env, kind, now, row, one), env)
+    if told:
+        _write(_pending(env, "opened", now, row, None), env)
+
+
+def told_published(env: WorkerEnv, versions: list[int]) -> set[int | None]:
+    """Return which of some versions the log has, or will have, an entry about their publication."""
+    wanted = {"namespace": env.name, "version_number__in": versions, "kind": PUBLISHED}
+    return {
+        number
+        for model in (LogPending, LogLeaf)
+        for number in model.objects.using(env.database).filter(**wanted).values_list("version_number", flat=True)
+    }
 
 
 def published(env: WorkerEnv, version: SkillVersion) -> LogPending:
@@ -61,6 +105,8 @@ def note_scanned(
 
     ``verdict`` is that of the scan of ``version`` by these ``engines``, and ``at`` when it ended.
     """
+    if version.skill.audience != PUBLIC:
+        return
     _write(_pending(env, SCANNED, at, version.skill, version, verdict=verdict, engines=named_engines(engines)), env)
 
 
@@ -72,7 +118,7 @@ def note_change(env: WorkerEnv, action: str, row: SkillEntry, version: str) -> N
     """
     word, _, cause = action.partition(": ")
     kind = _WITHDRAWALS.get(action) or _FLAGS.get(word)
-    if kind is None:
+    if kind is None or row.audience != PUBLIC:
         return
     about = SkillVersion.objects.using(env.database).filter(skill=row, version=version).only("version", "content_hash")
     more = {"cause": cause} if cause else {}

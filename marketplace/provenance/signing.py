@@ -15,13 +15,15 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
-from marketplace.models import LogLeaf, LogPending, LogState, SigningKey, SkillVersion, VersionSignature
-from marketplace.provenance.entries import PUBLISHED, published
+from marketplace.models import LogPending, LogState, SigningKey, SkillEntry, SkillVersion, VersionSignature
+from marketplace.provenance.entries import published, told_published
 from marketplace.provenance.keys import SigningKeys, read_keys
 from marketplace.provenance.known_keys import remember_keys
 from marketplace.provenance.log import append_pending, sign_head
 from marketplace.provenance.reading import signs
 from marketplace.provenance.statements import signature_of
+from marketplace.records import read_audience
+from vskill.accounts.audiences import PUBLIC
 from vskill.environments import WorkerEnv
 from vskill.kv.clock import database_now
 
@@ -89,8 +91,9 @@ def _sign_some(env: WorkerEnv, keys: SigningKeys, rows: tuple[SigningKey, Signin
     with transaction.atomic(using=env.database):
         # Nobody appends meanwhile, so that a version which is not in the log gets there once.
         LogState.objects.using(env.database).select_for_update().get(namespace=env.name)
-        told = _told(env, [version.pk for version in found])
-        missing = [published(env, version) for version in found if version.pk not in told]
+        told = told_published(env, [version.pk for version in found])
+        public = _public(env, {version.skill_id for version in found})
+        missing = [published(env, one) for one in found if one.pk not in told and one.skill_id in public]
         LogPending.objects.using(env.database).bulk_create(missing)
         # Where another run signed one meanwhile, its signature stays.
         VersionSignature.objects.using(env.database).bulk_create(made, ignore_conflicts=True)
@@ -100,11 +103,7 @@ def _sign_some(env: WorkerEnv, keys: SigningKeys, rows: tuple[SigningKey, Signin
     return len(found)
 
 
-def _told(env: WorkerEnv, versions: list[int]) -> set[int | None]:
-    """Return which of some versions the log has, or will have, an entry about their publication."""
-    wanted = {"namespace": env.name, "version_number__in": versions, "kind": PUBLISHED}
-    return {
-        number
-        for model in (LogPending, LogLeaf)
-        for number in model.objects.using(env.database).filter(**wanted).values_list("version_number", flat=True)
-    }
+def _public(env: WorkerEnv, skills: set[int]) -> set[int]:
+    """Return which of some skills everybody sees, locked, so that none is closed before it is told of."""
+    rows = SkillEntry.objects.using(env.database).select_for_update().filter(pk__in=skills).order_by("pk")
+    return {pk for pk, word in rows.values_list("pk", "visibility") if read_audience(word) == PUBLIC}

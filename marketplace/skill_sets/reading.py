@@ -12,7 +12,7 @@ from django.db.models import QuerySet
 from marketplace.judgement import Judgement, judge, verdict_of
 from marketplace.models import Collection, CollectionSkill, SkillEntry, SkillVersion
 from marketplace.skills.near_names import near_values
-from marketplace.skills.visibility import fetchable_versions, listed_skills
+from marketplace.skills.visibility import fetchable_versions, is_visible, known_skills, listed_skills
 from vskill.environments import WorkerEnv
 from vskill.kv.codec import is_storable
 
@@ -89,8 +89,11 @@ def near_collections(env: WorkerEnv, asked: str) -> list[str]:
 
 def read_set(env: WorkerEnv, collection: Collection) -> SkillSet:
     """Return a collection with what it offers now, in the order of its operator."""
-    rows = list(_rows(env, [collection.pk]).order_by("position", "pk"))
-    skills = _skills(env, {row.skill_id for row in rows}).in_bulk()
+    every = list(_rows(env, [collection.pk]).order_by("position", "pk"))
+    # One that is private is not even counted as withdrawn.
+    told = known_skills(_of_numbers(env, {row.skill_id for row in every})).in_bulk()
+    rows = [row for row in every if row.skill_id in told]
+    skills = {pk: skill for pk, skill in told.items() if is_visible(skill) and skill.latest_version}
     shown = [row for row in rows if row.skill_id in skills]
     wanted = {(row.skill_id, row.version or skills[row.skill_id].latest_version): row for row in shown}
     # Not the contract, which says what a version can touch.
@@ -147,4 +150,8 @@ def _rows(env: WorkerEnv, collections: Sequence[int]) -> QuerySet[CollectionSkil
 def _skills(env: WorkerEnv, numbers: set[int]) -> QuerySet[SkillEntry]:
     # The numbers are of this environment, as the collection is. Asked for it as well, SQLite would follow an index of
     # the environment and read all of its skills.
-    return listed_skills(SkillEntry.objects.using(env.database).filter(pk__in=numbers))
+    return listed_skills(_of_numbers(env, numbers))
+
+
+def _of_numbers(env: WorkerEnv, numbers: set[int]) -> QuerySet[SkillEntry]:
+    return SkillEntry.objects.using(env.database).filter(pk__in=numbers)

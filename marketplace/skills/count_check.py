@@ -25,6 +25,7 @@ from marketplace.skills.counts import (
     fold,
     lock_counts,
 )
+from vskill.accounts.audiences import MEMBERS, TEAM
 from vskill.environments import WorkerEnv
 from vskill.kv.clock import database_now
 
@@ -34,6 +35,8 @@ CHECKED_OFTEN: Final = 7
 
 _SKILLS: Final = f'"{SkillEntry._meta.db_table}"'
 _SHOWN: Final = f"namespace = %(namespace)s AND visibility = '{Visibility.VISIBLE}' AND slug <> ''"
+# Doubled for the driver. Of a skill that not everybody sees, downloads are in no total.
+_PRIVATE: Final = f"s.visibility = '{MEMBERS}' OR s.visibility LIKE '{TEAM}%%' OR s.visibility LIKE '_/%%'"
 _COLUMNS: Final = {"v": VERDICT, "p": PUBLISHER, "c": CAPABILITY}
 
 
@@ -66,8 +69,9 @@ WITH skill AS (SELECT id, verdict {{c}} AS v, publisher_handle {{c}} AS p, publi
          WHERE published_at IS NOT NULL GROUP BY {{published}}
          UNION ALL SELECT {_list("p")}, '{PUBLISHED}', {{published}}, COUNT(*) FROM skill
          WHERE published_at IS NOT NULL AND p <> '' GROUP BY p, {{published}}
-         UNION ALL SELECT '', '{DOWNLOADS}', {{day}}, SUM(count) FROM "{DownloadDay._meta.db_table}"
-         WHERE namespace = %(namespace)s AND day >= {{since}} GROUP BY day
+         UNION ALL SELECT '', '{DOWNLOADS}', {{day}}, SUM(d.count) FROM "{DownloadDay._meta.db_table}" d
+         JOIN {_SKILLS} s ON s.id = d.skill_id WHERE d.namespace = %(namespace)s AND d.day >= {{since}}
+         AND NOT ({_PRIVATE}) GROUP BY d.day
          UNION ALL SELECT '', '{VERDICT}', v, COUNT(*) FROM skill WHERE v <> '' GROUP BY v
          UNION ALL SELECT '', '{PUBLISHER}', p, COUNT(*) FROM skill WHERE p <> '' GROUP BY p
          UNION ALL SELECT '', '{CAPABILITY}', c, COUNT(*) FROM able GROUP BY c
@@ -137,9 +141,9 @@ def _run(env: WorkerEnv, before: str, days: int, *, fetch: bool = False) -> list
     if connection.vendor == "postgresql":
         # Keys have the collation C there, and a union of columns with two collations has none.
         collation, cast, since = 'COLLATE "C"', "::varchar", "CAST(%(since)s AS date)"
-        day, published = (f"to_char({one}, 'YYYY-MM-DD')" for one in ("day", "published_at AT TIME ZONE 'UTC'"))
+        day, published = (f"to_char({one}, 'YYYY-MM-DD')" for one in ("d.day", "published_at AT TIME ZONE 'UTC'"))
     else:
-        collation, cast, since, day, published = "", "", "%(since)s", "day", "substr(published_at, 1, 10)"
+        collation, cast, since, day, published = "", "", "%(since)s", "d.day", "substr(published_at, 1, 10)"
     text = _DIFFERENCES.format(
         c=collation, cast=cast, since=since, day=f"{day} {collation}", published=f"{published} {collation}"
     )

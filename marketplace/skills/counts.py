@@ -19,7 +19,7 @@ from django.db import connections, transaction
 
 from marketplace.derived_models import SkillCount, SkillCountChange
 from marketplace.records import SkillRecord
-from marketplace.skills.visibility import is_visible
+from marketplace.skills.visibility import is_public
 from vskill.environments import WorkerEnv
 from vskill.kv.clock import parse_isoformat
 from vskill.kv.rows import NewRows, column_types, insert_rows, with_rows
@@ -53,12 +53,12 @@ def list_of(facets: Mapping[str, str]) -> str:
 
 
 def counted(record: SkillRecord | None, kept_versions: int = 0) -> Counter[Key]:
-    """Return what a skill adds to each count.
+    """Return what a skill adds to each count; one that not everybody sees adds nothing.
 
     ``kept_versions`` is how many of its versions are not in quarantine. ``None`` stands for a skill that is not there.
     """
     counts: Counter[Key] = Counter()
-    if record is None or not is_visible(record):
+    if record is None or not is_public(record):
         return counts
     counts["", VERSIONS, ""] = kept_versions
     if not record.latest_version:

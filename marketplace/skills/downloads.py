@@ -1,5 +1,5 @@
 """Count downloads: a row for each version and day, for each skill the total and the count of the last days, and each
-day's total.
+day's total, in which those of skills are that everybody sees.
 
 All of them are written in one transaction: the first three are incremented in the database, and the day's total, on
 which all downloads would wait, is one of the counts that are added up later. A day that leaves the last days is taken
@@ -17,7 +17,9 @@ from django.db.models import BigIntegerField, Case, F, Q, Sum, Value, When
 
 from marketplace.derived_models import DownloadDay
 from marketplace.models import SkillEntry
+from marketplace.records import read_audience
 from marketplace.skills.counts import count_download_of_day
+from vskill.accounts.audiences import PUBLIC
 from vskill.environments import WorkerEnv
 from vskill.kv.clock import database_now
 
@@ -32,7 +34,9 @@ def count_download_sync(env: WorkerEnv, skill_id: int, version: str) -> None:
     skill = SkillEntry.objects.using(env.database).filter(pk=skill_id)
     with transaction.atomic(using=env.database):
         skill.update(downloads=F("downloads") + 1, recent_downloads=F("recent_downloads") + 1)
-        count_download_of_day(env, today)
+        # Read behind the change, under the lock that whoever changes the audience waits for.
+        if read_audience(skill.values_list("visibility", flat=True).first() or "") == PUBLIC:
+            count_download_of_day(env, today)
         if days.update(count=F("count") + 1):
             return
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from marketplace.errors import InvalidListing
@@ -10,6 +11,7 @@ from marketplace.skills.agents import AGENTS
 from marketplace.skills.count_reads import counts_of, highest
 from marketplace.skills.counts import CAPABILITY, VERDICT
 from marketplace.skills.filtered import SkillFilters
+from marketplace.skills.visibility import sees_more
 from vskill.environments import WorkerEnv
 from vskill.hidden_characters import visible
 from vskill.kv.codec import is_storable
@@ -22,6 +24,9 @@ def check_filters(env: WorkerEnv, filters: SkillFilters) -> None:
 
     A publisher, a licence, a tag and words to search for are chosen freely: what none has leaves an empty list.
     """
+    if sees_more(env):
+        # The counts that are kept are those of public skills: what none has leaves an empty list.
+        filters = replace(filters, capability="", verdict="")
     if filters.verdict and filters.verdict not in KNOWN_VERDICTS and not _has(env, VERDICT, filters.verdict):
         raise InvalidListing(
             f"There is no verdict {visible(filters.verdict, 40)!r}. It is one of: {', '.join(KNOWN_VERDICTS)}."

@@ -1,7 +1,8 @@
 """The skills that a list holds: which ones pass its filters, how many, and what other filters would leave.
 
-The counts that are kept answer for the list of all skills and for those that ``COUNTED_FACETS`` filter. Other lists are
-counted to ``MOST_COUNTED``, searches to ``MOST_FOUND``; what is said of them then is that there are at least so many.
+The counts that are kept answer for the list of all skills and for those that ``COUNTED_FACETS`` filter. Other lists,
+and those of whoever sees more than is public, are counted to ``MOST_COUNTED``, searches to ``MOST_FOUND``; what is said
+of them then is that there are at least so many.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from marketplace.skills.counts import COUNTED_FACETS, TOTAL, Key, list_of
 from marketplace.skills.handles import present_handle
 from marketplace.skills.many_keys import rows_of
 from marketplace.skills.search import COLUMNS, Hits, Row
-from marketplace.skills.visibility import listed_skills
+from marketplace.skills.visibility import listed_skills, parts_of_lists, sees_more
 from vskill.environments import WorkerEnv
 from vskill.kv.codec import is_storable, prefix_end
 
@@ -102,16 +103,23 @@ class FilteredSkills:
     @cached_property
     def _known(self) -> Mapping[str, int]:
         """Return how many skills each facet alone leaves, to ``_FEW`` and one where no count is kept."""
-        kept = {name: value for name, value in self._facets.items() if name in COUNTED_FACETS}
+        counted = () if self._sees_more else COUNTED_FACETS
+        kept = {name: value for name, value in self._facets.items() if name in counted}
         found = counts_of(self._env, [("", name, value) for name, value in kept.items()]) if kept else {}
         known = {name: found["", name, value] for name, value in kept.items()}
         for name in self._facets.keys() - kept.keys():
             known[name] = self._having(name)[: _FEW + 1].count()
         return known
 
-    def skills(self) -> QuerySet[SkillEntry]:
-        """Return the skills as an unordered query."""
-        return self.hits.skills() if self._filters.query else self._passing()
+    def parts(self) -> list[QuerySet[SkillEntry]]:
+        """Return the skills as unordered queries, each of which follows the index of an order."""
+        parts = [self._passing(part=one) for one in parts_of_lists()]
+        return self.hits.skills(parts) if self._filters.query else parts
+
+    @cached_property
+    def _sees_more(self) -> bool:
+        # The counts that are kept are those of public skills.
+        return sees_more(self._env)
 
     @cached_property
     def hits(self) -> Hits:
@@ -127,8 +135,11 @@ class FilteredSkills:
         rarest = self._rarest(without) if self._storable else ""
         return bool(rarest) and self._known[rarest] <= _FEW
 
-    def _passing(self, *, without: str = "") -> QuerySet[SkillEntry]:
-        """Return what the filters but the query leave; ``without`` leaves out that of a facet as well."""
+    def _passing(self, *, without: str = "", part: tuple[str, ...] = ()) -> QuerySet[SkillEntry]:
+        """Return what the filters but the query leave; ``without`` leaves out that of a facet as well.
+
+        ``part`` is that of ``listed_skills``.
+        """
         skills: QuerySet[SkillEntry] = SkillEntry.objects.using(self._env.database)
         if not self._storable:
             return skills.none()
@@ -136,10 +147,10 @@ class FilteredSkills:
         if self._are_few(without):
             rarest = self._rarest(without)
             # Without the environment, so that no index of an order is followed past all skills of it.
-            skills = listed_skills(skills.filter(pk__in=self._having(rarest).values(_id_of(rarest))))
+            skills = listed_skills(skills.filter(pk__in=self._having(rarest).values(_id_of(rarest))), part)
             names.remove(rarest)
         else:
-            skills = listed_skills(skills.filter(namespace=self._env.name))
+            skills = listed_skills(skills.filter(namespace=self._env.name), part)
         for name in names:
             skills = skills.filter(self._condition(name))
         if self._last is not None:
@@ -196,7 +207,7 @@ class FilteredSkills:
 
     def _only_kept(self, facets: Mapping[str, str]) -> bool:
         others = self._filters.query or self._filters.prefix
-        return self._storable and not others and all(name in COUNTED_FACETS for name in facets)
+        return self._storable and not others and not self._sees_more and all(name in COUNTED_FACETS for name in facets)
 
     def _kept_total(self) -> Key | None:
         """Return the count that is the length of this list, ``None`` where none is kept."""

@@ -16,6 +16,7 @@ from marketplace.derived_models import SkillCount, SkillCountChange
 from marketplace.models import SkillEntry
 from marketplace.skills.counts import PUBLISHER
 from marketplace.skills.publishers import publisher_of
+from marketplace.skills.visibility import visible_skills
 from vskill.environments import WorkerEnv
 from vskill.kv.codec import prefix_end
 
@@ -72,7 +73,8 @@ def _beginning(handle: str) -> str:
 
 
 def _is_handle(env: WorkerEnv, name: str) -> bool:
-    return SkillEntry.objects.using(env.database).filter(namespace=env.name, publisher_handle=name).exists()
+    rows = SkillEntry.objects.using(env.database).filter(namespace=env.name, publisher_handle=name)
+    return visible_skills(rows).exists()
 
 
 def _handles_from(env: WorkerEnv, beginning: str) -> set[str]:

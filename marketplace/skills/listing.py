@@ -103,16 +103,25 @@ def _page(
 ) -> tuple[list[SkillEntry], str | None]:
     column, descending = SORTS[sort]
     sign = "-" if descending else ""
-    rows = found.skills().order_by(f"{sign}{column}", f"{sign}pk")
-    if cursor:
-        page: list[SkillEntry] = []
-        for part in _after(column, descending, env.database, *_read_cursor(cursor, column, binding)):
-            page += rows.filter(part)[: limit + 1 - len(page)]
-    else:
-        page = list(rows[: limit + 1])
+    parts = [rows.order_by(f"{sign}{column}", f"{sign}pk") for rows in found.parts()]
+    after = _after(column, descending, env.database, *_read_cursor(cursor, column, binding)) if cursor else [Q()]
+    page: list[SkillEntry] = []
+    for one in after:
+        if (left := limit + 1 - len(page)) > 0:
+            rows = [list(part.filter(one)[:left]) for part in parts]
+            page += rows[0] if len(rows) == 1 else _merged(rows, column, descending, env.database)[:left]
     shown = page[:limit]
     more = len(page) > limit
     return shown, _make_cursor(getattr(shown[-1], column), shown[-1].pk, binding) if more else None
+
+
+def _merged(parts: list[list[SkillEntry]], column: str, descending: bool, alias: str) -> list[SkillEntry]:
+    """Return the rows of several queries in the order that each of them has."""
+    rows = [row for part in parts for row in part]
+    there = [row for row in rows if getattr(row, column) is not None]
+    there.sort(key=lambda row: (getattr(row, column), row.pk), reverse=descending)
+    nulls = sorted((row for row in rows if getattr(row, column) is None), key=lambda row: row.pk, reverse=descending)
+    return [*there, *nulls] if _nulls_last(descending, alias) else [*nulls, *there]
 
 
 def _best(
@@ -231,9 +240,13 @@ def _after(column: str, descending: bool, alias: str, value: datetime | str | in
     where the database sorts nulls, and that differs between databases.
     """
     operator = "lt" if descending else "gt"
-    nulls_last = descending == connections[alias].features.order_by_nulls_first
+    nulls_last = _nulls_last(descending, alias)
     if value is None:
         ties = Q(**{f"{column}__isnull": True, f"pk__{operator}": pk})
         return [ties] if nulls_last else [ties, Q(**{f"{column}__isnull": False})]
     after = [Q(**{column: value, f"pk__{operator}": pk}), Q(**{f"{column}__{operator}": value})]
     return [*after, Q(**{f"{column}__isnull": True})] if nulls_last and column in _TIMES else after
+
+
+def _nulls_last(descending: bool, alias: str) -> bool:
+    return descending == connections[alias].features.order_by_nulls_first

@@ -10,10 +10,12 @@ from marketplace.models import ALIAS_PREFIX, SKILL_PREFIX, SkillEntry
 from marketplace.skills.publishers import publisher_of, skill_identity
 from marketplace.skills.reservations import may_have_slug
 from marketplace.skills.slugs import slug_candidates
+from vskill.accounts.audiences import PUBLIC
 from vskill.environments import WorkerEnv
 from vskill.kv.codec import decode
 
 _AT_ONCE: Final = 400
+_NOT_TOLD: Final = "another publisher"
 
 
 @dataclass(frozen=True)
@@ -67,10 +69,13 @@ def _holders(env: WorkerEnv, slugs: Iterable[str]) -> dict[str, str]:
             if row.is_alias:
                 former[row.key.removeprefix(ALIAS_PREFIX)] = _target(row)
             else:
-                holders[row.key.removeprefix(SKILL_PREFIX)] = row.publisher_handle
+                # Of a private skill only the name is told, which whoever asks has chosen already.
+                holders[row.key.removeprefix(SKILL_PREFIX)] = (
+                    row.publisher_handle if row.audience == PUBLIC else _NOT_TOLD
+                )
     present = rows.filter(key__in=[SKILL_PREFIX + slug for slug in former.values()])
-    handles = dict(present.values_list("slug", "publisher_handle"))
-    return {**{slug: handles.get(target, "") or "another publisher" for slug, target in former.items()}, **holders}
+    handles = {row.slug: row.publisher_handle for row in present if row.audience == PUBLIC}
+    return {**{slug: handles.get(target, "") or _NOT_TOLD for slug, target in former.items()}, **holders}
 
 
 def _target(alias: SkillEntry) -> str:

@@ -13,6 +13,7 @@ from marketplace.artifacts.verified_files import read_members
 from marketplace.errors import ArchiveError, PublicationMismatch
 from marketplace.likeness.signature import Signature, signature
 from marketplace.skills.publishers import Publisher, publisher_of, skill_identity
+from vskill.accounts.audiences import PUBLIC
 from vskill.hidden_characters import reveal_hidden
 from vskill.kv.codec import storable
 
@@ -51,7 +52,8 @@ class Publication:
     ``verdict`` and ``verdict_summary``, ``findings``, ``engines`` (``name``, ``version``, ``status``),
     ``capabilities``, ``contract`` and ``scan_key`` are copied into the version as they are. ``contract`` is what the
     skill declares beside what it does and refers to, ``None`` where no engine has said it. The ``signature`` is
-    computed where it is not given. ``actor`` is who publishes, for the history.
+    computed where it is not given. ``audience`` is to whom a new skill is shown, empty for everybody; one that is
+    published already keeps its own. ``actor`` is who publishes, for the history.
     """
 
     submission_id: str
@@ -80,6 +82,7 @@ class Publication:
     continues: str | None = None
     planned_slug: str = ""
     scan_key: str = ""
+    audience: str = PUBLIC
     signature: Signature | None = None
     actor: str = "system"
 

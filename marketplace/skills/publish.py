@@ -187,6 +187,7 @@ def _write_skill(
         name=prepared.version_fields["name"],
         publisher=prepared.publisher.identity,
         publisher_handle=prepared.publisher.handle,
+        audience=publication.audience,
         **source,
     )
     return create_skill(env, with_latest(record, versions), event)

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from marketplace.models import SkillEntry, SkillVersion
-from marketplace.records import Visibility
-from marketplace.skills.visibility import light_versions, withheld_skills
+from marketplace.skills.visibility import light_versions, versions_of_shown, withheld_skills
 from marketplace.skills.withdrawal import withdrawn, withheld
 from vskill.environments import WorkerEnv
 
@@ -39,8 +38,8 @@ def _skills(env: WorkerEnv, limit: int) -> list[Withdrawal]:
 
 def _versions(env: WorkerEnv, limit: int) -> list[Withdrawal]:
     """Return the versions that were withdrawn last, of skills that are shown; each way of it has an index by time."""
-    rows = SkillVersion.objects.using(env.database).filter(namespace=env.name, skill__visibility=Visibility.VISIBLE)
-    shown = light_versions(rows.exclude(skill__slug="").select_related("skill"))
+    rows = SkillVersion.objects.using(env.database).filter(namespace=env.name)
+    shown = light_versions(versions_of_shown(rows).select_related("skill"))
     quarantined = shown.filter(quarantined_at__isnull=False).order_by("-quarantined_at", "-id")[:limit]
     yanked = shown.filter(yanked_at__isnull=False, quarantined_at__isnull=True).order_by("-yanked_at", "-id")[:limit]
     return [

@@ -7,6 +7,7 @@ in their names. What else it finds comes after those, in the engine's order.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Final
 
@@ -110,8 +111,8 @@ class Hits:
     def _is_few(self, number: int) -> bool:
         return len(self.first_rows(number + 1)) <= number
 
-    def skills(self) -> QuerySet[SkillEntry]:
-        """Return what is found as an unordered query."""
+    def skills(self, parts: Sequence[QuerySet[SkillEntry]]) -> list[QuerySet[SkillEntry]]:
+        """Return what is found as unordered queries: one, or one for each of the ``parts`` of all skills."""
         asked = self.asked
         if len(self._first) < self._read:
             found = self.first(self._read)
@@ -120,9 +121,9 @@ class Hits:
             some = matching(self._skills, asked.alternatives, few=self._few)
             found = list(some.values_list("pk", flat=True)[: MOST_LISTED + 1])
         if len(found) <= MOST_LISTED:
-            return rows_of(self._every, "pk", found)
+            return [rows_of(self._every, "pk", found)]
         # Without a join, so that an index of another order can be followed.
-        return self._skills.filter(pk__in=keys(self._skills.db, asked.alternatives))
+        return [part.filter(pk__in=keys(part.db, asked.alternatives)) for part in parts]
 
     @cached_property
     def _scored(self) -> list[Place]:

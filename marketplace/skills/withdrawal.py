@@ -21,7 +21,7 @@ _WITHHELD: Final = {
 
 def withheld(skill: SkillEntry) -> str:
     """Return why a skill is withheld as a whole, with the operator's reason; empty for a visible one."""
-    sentence = _WITHHELD.get(Visibility(skill.visibility)) if skill.visibility in set(Visibility) else ""
+    sentence = _WITHHELD.get(Visibility(skill.standing)) if skill.standing else ""
     if not sentence:
         return ""
     try:

@@ -14,6 +14,7 @@ from marketplace.catalog import find_skill_sync
 from marketplace.errors import SkillNotFound
 from marketplace.models import SkillEntry
 from marketplace.skills.near_names import near_slugs
+from marketplace.skills.visibility import is_told
 from marketplace.visitor_reports.reports import (
     LEAST_EVIDENCE,
     MOST_CONTACT,
@@ -77,7 +78,7 @@ async def report_skill(request: HttpRequest, slug: str) -> HttpResponse:
 async def report_state(request: HttpRequest, reference: str) -> HttpResponse:
     """Show where a report stands to whoever has its reference; nothing that the visitor wrote is shown again."""
     found = await page_reads.run(find_report, require_worker_env(), reference)
-    if found is None:
+    if found is None or not is_told(found.skill):
         raise NotThere("There is no report with this reference.")
     context = {"report": found, "reason": REASONS.get(found.reason, found.reason), "slug": found.skill.slug}
     response = render(request, "marketplace/report_state.html", context)

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from submissions.intake import Outcome
-from submissions.jobs.records import Job, JobSkill, jobs_of, skills_of, slice_key
+from submissions.jobs.records import Job, JobSkill, jobs_of, no_such_job, skills_of, slice_key
 from submissions.models import SubmissionEntry
 from submissions.states import STATES, Group, State
+from submissions.store.shown import hidden_among
 from submissions.store.transitions import submission_key
 from vskill.environments import WorkerEnv
 from vskill.visitors.reads import list_reads
@@ -53,16 +54,19 @@ class Progress:
 async def progress_of(env: WorkerEnv, job: Job, *, standing: str = "", start: int = 0, size: int = PAGE) -> Progress:
     """Return how far a job is, with a page of ``size`` of its skills from number ``start`` (from 0).
 
-    ``standing`` narrows the page down to the skills that are counted as that; '' is all of them.
+    ``standing`` narrows the page down to the skills that are counted as that; '' is all of them. Raises ``JobNotFound``
+    where one of its skills may not be known of by whoever asks now.
     """
     keys = [slice_key(job.id, number) for number in range(job.slices)]
     slices = [outcome async for outcome in jobs_of(env).get_many(keys)]
     return await list_reads.run(
-        lambda: _progress(env, [one for outcome in slices for one in skills_of(outcome)], standing, start, size)
+        lambda: _progress(env, job, [one for outcome in slices for one in skills_of(outcome)], standing, start, size)
     )
 
 
-def _progress(env: WorkerEnv, skills: Sequence[JobSkill], standing: str, start: int, size: int) -> Progress:
+def _progress(env: WorkerEnv, job: Job, skills: Sequence[JobSkill], standing: str, start: int, size: int) -> Progress:
+    if hidden_among(env, [one.submission_id for one in skills if one.submission_id]):
+        raise no_such_job(job.id)
     states = _states(env, [one.submission_id for one in skills if one.submission_id])
     lines = [_line(one, states.get(one.submission_id)) for one in skills]
     shown = [line for line in lines if standing in ("", line.standing)]

@@ -113,7 +113,7 @@ def read_job(env: WorkerEnv, job_id: str) -> Job:
     try:
         return job_of(jobs_of(env).get_sync(job_key(job_id)), job_id)
     except InvalidKey:
-        raise _no_such_job(job_id) from None
+        raise no_such_job(job_id) from None
 
 
 async def get_job(env: WorkerEnv, job_id: str) -> Job:
@@ -121,10 +121,11 @@ async def get_job(env: WorkerEnv, job_id: str) -> Job:
     try:
         return job_of(await jobs_of(env).get(job_key(job_id)), job_id)
     except InvalidKey:
-        raise _no_such_job(job_id) from None
+        raise no_such_job(job_id) from None
 
 
-def _no_such_job(job_id: str) -> JobNotFound:
+def no_such_job(job_id: str) -> JobNotFound:
+    """Return the error for an id that no job has."""
     days = JOBS_KEPT // timedelta(days=1)
     return JobNotFound(f"There is no job {job_id[:100]!r} here; a job is kept for {days} days.")
 
@@ -134,7 +135,7 @@ def job_of(outcome: Read, job_id: str) -> Job:
     value = None if outcome.absent else outcome.require()
     # A slice is an entry of a key that an id could spell as well.
     if not isinstance(value, dict) or value.get("id") != job_id:
-        raise _no_such_job(job_id)
+        raise no_such_job(job_id)
     fields = {name: value[name] for name in _FIELDS}
     return Job(version=outcome.version, **{**fields, "state": JobState(value["state"])})
 

@@ -8,12 +8,13 @@ from typing import Any, Final
 from django.contrib.auth import get_user_model
 from django.db.models import Q
 
-from marketplace.models import SkillVersion
+from marketplace.models import SkillEntry, SkillVersion
 from submissions.models import SUBMISSION_PREFIX, SubmissionEntry
 from submissions.notification_models import NotificationEvent, NotificationSubscription
 from submissions.notifications.subscriptions import Scope
 from submissions.outbox import Kind
 from vskill.accounts.access import permitted
+from vskill.accounts.audiences import PUBLIC, audiences_of
 from vskill.accounts.limits import limit_of
 from vskill.accounts.roles import Action, may
 from vskill.environments import WorkerEnv
@@ -26,15 +27,26 @@ _SHOWN_TO_READERS: Final = frozenset({Kind.PUBLISHED, Kind.WITHDRAWN, Kind.VERDI
 def may_hear(env: WorkerEnv, account: Any, event: NotificationEvent) -> bool:
     """Return whether an account may be told of an event: it may read here, and what was held or refused is its own.
 
-    Reviewers hear of what was held or refused as well.
+    Reviewers hear of what was held or refused as well. Of a private skill nobody hears who may not see it now.
     """
     if account is None or not account.is_active or not permitted(account, env, Action.READ):
         return False
     limit = limit_of(account)
     if limit is not None and env.name not in limit:
         return False
+    if not may_see(env, account, event):
+        return False
     own = bool(event.submitter) and event.submitter == account.get_username()
     return event.kind in _SHOWN_TO_READERS or own or may(account, env, Action.REVIEW)
+
+
+def may_see(env: WorkerEnv, account: Any, event: NotificationEvent) -> bool:
+    """Return whether the skill of an event, if there is one, is shown to an account."""
+    slug = event.data.get("slug") or ""
+    about = (Q(identity=event.identity) if event.identity else Q(pk__in=())) | (Q(slug=slug) if slug else Q(pk__in=()))
+    rows = SkillEntry.objects.using(env.database).filter(about, namespace=env.name).exclude(slug="")
+    private = {row.audience for row in rows} - {PUBLIC}
+    return not private or private <= set(audiences_of(account, env))
 
 
 def accounts_of(owners: Iterable[int | None]) -> dict[int, Any]:

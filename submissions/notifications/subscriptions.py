@@ -143,7 +143,7 @@ def _scope_of(env: WorkerEnv, wish: Wish, owner: Any) -> tuple[Scope, str, str]:
         if "/" not in wanted:
             raise SubscriptionRefused("Name a publisher as host/owner, such as github.com/acme. Nothing was made.")
         return scope, wanted, wanted
-    skill = find_skill_sync(env, wanted) if wanted else None
+    skill = find_skill_sync(env, wanted, every=owner is None) if wanted else None
     if skill is None:
         raise SubscriptionRefused(f"There is no published skill {wanted!r}. Nothing was made.")
     return scope, skill.identity, skill.slug

@@ -146,7 +146,7 @@ def send_skill(env: WorkerEnv, slug: str) -> list[int]:
     This is asked for by a person, so the pace does not count. Raises ``SkillNotFound``.
     """
     key = current_key(engines_of(env))
-    skill = find_skill_sync(env, slug, hidden=True)
+    skill = find_skill_sync(env, slug, every=True)
     if skill is None:
         raise SkillNotFound(f"There is no skill {slug!r} in {env.name!r}. Nothing was sent.")
     with transaction.atomic(using=env.database):

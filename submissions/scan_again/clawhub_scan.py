@@ -14,6 +14,7 @@ from marketplace.api.trust import evidence, milliseconds, said_of
 from marketplace.catalog import find_version_sync
 from marketplace.models import SkillVersion
 from marketplace.skills.newest_scan import newest_scan
+from marketplace.skills.visibility import is_told
 from submissions import messages
 from submissions.external_scans.errors import NothingToScan, TooManyScans
 from submissions.scan_again.ask import ask_again
@@ -60,7 +61,7 @@ def scan_status(call: ApiCall) -> HttpResponse:
     named = _SCAN.fullmatch(call.path_parameters["scan_id"])
     rows = SkillVersion.objects.using(call.env.database).filter(namespace=call.env.name)
     row = rows.select_related("skill").filter(pk=int(named["version"])).first() if named is not None else None
-    if named is None or row is None:
+    if named is None or row is None or not is_told(row.skill):
         raise ApiError(404, _NO_SCAN)
     # Withdrawn meanwhile, it is told as everywhere.
     skill = visible_skill(call.env, row.skill.slug)

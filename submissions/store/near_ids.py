@@ -6,6 +6,7 @@ import re
 from typing import Final
 
 from submissions.models import SubmissionEntry
+from submissions.store.shown import shown_submissions
 from submissions.store.transitions import submission_key
 from vskill.environments import WorkerEnv
 from vskill.kv.codec import prefix_end
@@ -22,5 +23,9 @@ def near_ids(env: WorkerEnv, asked: str) -> list[str]:
         return []
     start = submission_key(f"sub_{found[1]}")
     rows = SubmissionEntry.objects.using(env.database).live().filter(namespace=env.name, key__gte=start)
-    keys = rows.filter(key__lt=prefix_end(start)).order_by("key").values_list("key", flat=True)[:MOST_IDS]
+    keys = (
+        shown_submissions(env, rows.filter(key__lt=prefix_end(start)))
+        .order_by("key")
+        .values_list("key", flat=True)[:MOST_IDS]
+    )
     return [str(key).removeprefix(submission_key("")) for key in keys]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from operator import attrgetter
@@ -36,9 +36,16 @@ from vskill.kv.outcomes import Outcome, ReadCounts, Status
 from vskill.kv.partial_index import InPartialIndex
 from vskill.kv.threads import readers
 
+Shown = Callable[[QuerySet[SubmissionEntry]], QuerySet[SubmissionEntry]]
+
 INDEX_PAGE: Final = 50
 WAITING_PATHS: Final = 50
 _IDS_PER_QUERY: Final = 500
+
+
+def every_one(rows: QuerySet[SubmissionEntry]) -> QuerySet[SubmissionEntry]:
+    """Return ``rows`` as they are."""
+    return rows
 
 
 def read_submission(env: WorkerEnv, submission_id: str) -> Submission:
@@ -239,13 +246,16 @@ def get_submission_index(
     repo_url: str = "",
     limit: int = INDEX_PAGE,
     oldest_first: bool = False,
+    shown: Shown = every_one,
 ) -> list[SubmissionEntry]:
     """Return the newest submissions by indexed columns, or the oldest with ``oldest_first``, at most ``limit``.
 
-    ``states`` and ``repo_url`` narrow the list down; empty means any.
+    ``shown`` leaves those that are wanted, as the rule of what is shown to whom does. ``states`` and ``repo_url``
+    narrow the list down; empty means any.
     """
     # A value that is no submission has no time in its columns.
-    rows = SubmissionEntry.objects.using(env.database).live().filter(namespace=env.name, submitted_at__isnull=False)
+    live = SubmissionEntry.objects.using(env.database).live()
+    rows = shown(live.filter(namespace=env.name, submitted_at__isnull=False))
     if repo_url:
         # A text that no database can store is no address that was submitted, and PostgreSQL would raise an error.
         rows = rows.filter(repo_url=repo_url) if is_storable(repo_url) else rows.none()
@@ -259,13 +269,13 @@ def get_submission_index(
     return found[:limit]
 
 
-def recently_decided(env: WorkerEnv, *, limit: int = 10) -> list[SubmissionEntry]:
-    """Return the submissions that ended last, the latest first, at most ``limit``."""
+def recently_decided(env: WorkerEnv, *, limit: int = 10, shown: Shown = every_one) -> list[SubmissionEntry]:
+    """Return the submissions that ended last, the latest first, at most ``limit``; ``shown`` leaves what is wanted."""
     steps = SubmissionTransition.objects.using(env.database).filter(
         namespace=env.name, to_state__in=sorted(FINAL_STATES)
     )
     ids = dict.fromkeys(steps.order_by("-id").values_list("submission_id", flat=True)[: 2 * limit])
-    rows = SubmissionEntry.objects.using(env.database).live().filter(namespace=env.name)
+    rows = shown(SubmissionEntry.objects.using(env.database).live().filter(namespace=env.name))
     found = {entry.submission_id: entry for entry in rows.filter(key__in=[submission_key(one) for one in ids])}
     # One that was queued again since then has ended before, but is not decided now.
     ended = [found[one] for one in ids if one in found and found[one].state in FINAL_STATES]

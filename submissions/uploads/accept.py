@@ -18,7 +18,7 @@ from marketplace.skills.reservations import why_slug_reserved
 from marketplace.skills.slugs import is_slug
 from marketplace.skills.store import skills_of_identity, slug_is_taken
 from marketplace.skills.versions import parse_version
-from marketplace.skills.visibility import light_versions
+from marketplace.skills.visibility import is_told, light_versions
 from marketplace.skills.withdrawal import withdrawn, withheld
 from submissions.discovered import DiscoveredSkill, Discovery
 from submissions.intake import IntakeBusy, Outcome, accept_one
@@ -71,11 +71,12 @@ def address_for(env: WorkerEnv, user: AbstractBaseUser, wish: Wish) -> str:
             f"{visible(wish.slug, 80)!r} is no name for a skill here: lower-case letters, digits and single hyphens, "
             f"64 at most. Choose one with --slug. {_KEPT}",
         )
-    skill = find_skill_sync(env, wish.slug, hidden=True)
+    # Whoever it is shown to: its publisher may not be among them, or bring a token for nothing but publishing.
+    skill = find_skill_sync(env, wish.slug, every=True)
     if skill is not None and is_own(env, user, skill):
         return str(skill.repo_url)
     if skill is not None or slug_is_taken(env, wish.slug):
-        whose = f"@{skill.publisher_handle}" if skill is not None else "another publisher"
+        whose = f"@{skill.publisher_handle}" if skill is not None and is_told(skill) else "another publisher"
         raise UploadRefused(409, f"The slug {wish.slug} belongs to {whose}. Choose another one with --slug. {_KEPT}")
     if reason := why_slug_reserved(env, address, wish.slug):
         raise UploadRefused(403, f"{reason} {_KEPT}")

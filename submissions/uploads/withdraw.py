@@ -34,9 +34,9 @@ def withdraw(env: WorkerEnv, token: AccessToken, slug: str, version: str = "", *
         if version:
             if _version(env, row, version).yanked_at is None:
                 yank_version(env, slug, version, actor=actor, reason=said)
-        elif row.visibility == Visibility.VISIBLE:
+        elif row.standing == Visibility.VISIBLE:
             delete_skill(env, slug, actor=actor, reason=said)
-        elif row.visibility == Visibility.QUARANTINED:
+        elif row.standing == Visibility.QUARANTINED:
             raise UploadRefused(409, f"{withheld(row)} {_UNCHANGED}")
 
     in_transaction(env, work)
@@ -56,7 +56,7 @@ def bring_back(env: WorkerEnv, token: AccessToken, slug: str, version: str = "",
             if _version(env, row, version).yanked_at is not None:
                 _refuse_what_others_did(env, token, row, ("yanked",), version)
                 unyank(env, slug, version, actor=actor, reason=said)
-        elif row.visibility != Visibility.VISIBLE:
+        elif row.standing != Visibility.VISIBLE:
             _refuse_what_others_did(env, token, row, _WITHDRAWALS)
             restore(env, slug, actor=actor, reason=said)
 

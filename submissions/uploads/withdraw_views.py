@@ -12,6 +12,9 @@ from django.views.decorators.csrf import csrf_exempt
 from marketplace.api import clawhub
 from marketplace.api.http import SAFE, ApiError, json_response
 from marketplace.api.lookup import visible_skill
+from marketplace.catalog import find_skill_sync
+from marketplace.skills.handles import is_named
+from submissions.uploads.accept import is_own
 from submissions.uploads.calls import for_account, not_offered_here, token_view
 from submissions.uploads.errors import UploadRefused
 from submissions.uploads.requests import read_json
@@ -83,8 +86,11 @@ def _change(
     reason: str,
     owner: str,
 ) -> None:
+    found = find_skill_sync(env, slug.lower(), every=True)
+    # Its own publisher may, also where it is shown to others alone, or the token is for nothing but publishing.
+    own = found is not None and is_own(env, token.user, found) and (not owner or is_named(found, owner))
     try:
-        present = visible_skill(env, slug, owner=owner, hidden=True).slug
+        present = found if found is not None and own else visible_skill(env, slug, owner=owner, hidden=True)
     except ApiError as error:
         raise UploadRefused(error.status, str(error)) from error
-    change(env, token, present, version, reason=reason)
+    change(env, token, present.slug, version, reason=reason)

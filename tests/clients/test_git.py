@@ -5,17 +5,46 @@ from __future__ import annotations
 import random
 
 import pytest
+from django.contrib.auth import get_user_model
+from django.utils import timezone
 
 from marketplace.catalog import quarantine_skill, quarantine_version, yank_version
 from marketplace.models import SkillEntry, SkillVersion
 from marketplace.skill_sets.editing import Choice, Told, create_collection
 from tests.clients.conftest import ClientMachine, LiveServer
 from tests.marketplace.factories import publish_example, skill_md
+from vskill.access_tokens.scopes import Scope
+from vskill.access_tokens.tokens import make_token
+from vskill.accounts.audiences import MEMBERS
 from vskill.environments import WorkerEnv
+from vskill.models import RoleGrant
 
 WHO = {"actor": "test", "reason": "test"}
 # Larger than a chunk, and not to be compressed.
 DATA = random.Random(1).randbytes(200_000)
+
+
+def test_a_private_skill_is_cloned_with_a_token_and_is_not_there_without(
+    env: WorkerEnv, server: LiveServer, machine: ClientMachine
+) -> None:
+    publish_example(env, name="quiet-skill", audience=MEMBERS)
+    publish_example(env, name="loud-skill", body="Loud.")
+    user = get_user_model()._default_manager.create_user("ada")
+    RoleGrant.objects.create(
+        user=user, environment=env.name, role="viewer", granted_by="root", granted_at=timezone.now()
+    )
+    token = make_token(env, user, name="git", scopes=[Scope.READ])[1]
+    bearing = f"git -c http.extraHeader='Authorization: Bearer {token}'"
+    for name in ("acme/quiet-skill", "acme"):
+        machine.shell(f"{bearing} clone -q {server.url}/git/{name} mine")
+        assert (machine.work / "mine/plugins/quiet-skill/skills/quiet-skill/SKILL.md").exists()
+        head = machine.shell("git -C mine rev-parse HEAD").strip()
+        machine.shell("rm -rf mine && git init -q none")
+        machine.shell(f"git -C none fetch -q {server.url}/git/{name} {head}", code=128)
+        machine.shell("rm -rf none")
+    assert "not found" in machine.shell(f"git clone -q {server.url}/git/acme/quiet-skill none", code=128)
+    machine.shell(f"git clone -q {server.url}/git/acme all")
+    assert not list((machine.work / "all").rglob("*quiet*"))
 
 
 @pytest.mark.parametrize("protocol", [0, 2])

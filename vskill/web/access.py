@@ -17,13 +17,14 @@ from django.utils.decorators import sync_and_async_middleware
 from vskill.access_tokens.needed_scopes import scopes_of_view
 from vskill.access_tokens.scopes import Scope
 from vskill.accounts.access import action_of, has_pass, is_closed, offers_sign_in, permitted, strangers_may
+from vskill.accounts.audiences import audiences_of, seen_as
 from vskill.accounts.roles import Action
 from vskill.accounts.visitor import remember_name, visitor_of
 from vskill.environments import WorkerEnv
 from vskill.rate_limits.kinds import Form, rating_of
 from vskill.visitors.errors import VisitorRefused
 from vskill.visitors.reads import page_reads
-from vskill.web.bearer_tokens import lacks, unauthorised
+from vskill.web.bearer_tokens import lacks, token_of, unauthorised
 from vskill.web.refusals import for_programs
 from vskill.web.unserved import unserved
 from vskill.worker_context import require_worker_env
@@ -37,29 +38,38 @@ _SCOPES: Final = {Action.READ: Scope.READ, Action.SUBMIT: Scope.SUBMIT}
 def ask_for_sign_in(get_response: Callable[[HttpRequest], Any]) -> Callable[[HttpRequest], Any]:
     """Refuse a request that its sender may not send: a browser of a stranger is led to the sign-in.
 
-    Others get 401, and who is known but has no such role 403, in the form that the clients of the address read. Where
-    strangers may do everything that is asked for and bring no session, it asks nobody and costs no query.
+    Others get 401, and who is known but has no such role 403, in the form that the clients of the address read. During
+    the request is seen what the sender belongs to. Where strangers may do all that is asked for and bring neither
+    session nor token, it asks nobody and costs no query.
     """
     if iscoroutinefunction(get_response):
 
         async def answer_later(request: HttpRequest) -> HttpResponseBase:
             env = require_worker_env()
+            seen: tuple[str, ...] = ()
             if _has_to_be_known(request, env):
                 try:
-                    refusal = await page_reads.run(_refusal, request, env)
+                    refusal, seen = await page_reads.run(_look, request, env)
                 except VisitorRefused as error:
                     return cast(HttpResponseBase, unserved(request, error))
                 if refusal is not None:
                     return refusal
-            return _kept_private(await cast(Awaitable[HttpResponseBase], get_response(request)), env)
+            with seen_as(seen):
+                answer = await cast(Awaitable[HttpResponseBase], get_response(request))
+            return _kept_private(answer, env, seen)
 
         return answer_later
 
     def answer(request: HttpRequest) -> HttpResponseBase:
         env = require_worker_env()
-        if _has_to_be_known(request, env) and (refusal := _refusal(request, env)) is not None:
-            return refusal
-        return _kept_private(cast(HttpResponseBase, get_response(request)), env)
+        seen: tuple[str, ...] = ()
+        if _has_to_be_known(request, env):
+            refusal, seen = _look(request, env)
+            if refusal is not None:
+                return refusal
+        with seen_as(seen):
+            response = cast(HttpResponseBase, get_response(request))
+        return _kept_private(response, env, seen)
 
     return answer
 
@@ -67,13 +77,23 @@ def ask_for_sign_in(get_response: Callable[[HttpRequest], Any]) -> Callable[[Htt
 def _has_to_be_known(request: HttpRequest, env: WorkerEnv) -> bool:
     if not strangers_may(env, action_of(request)):
         return True
-    # For the name in the header of pages.
-    return offers_sign_in(env) and settings.SESSION_COOKIE_NAME in request.COOKIES
+    # For what not everybody is shown, and for the name in the header of pages.
+    return settings.SESSION_COOKIE_NAME in request.COOKIES or token_of(request) is not None
+
+
+def _look(request: HttpRequest, env: WorkerEnv) -> tuple[HttpResponse | None, tuple[str, ...]]:
+    """Return the refusal of a request, if it is refused, and the audiences that its sender belongs to."""
+    if (refusal := _refusal(request, env)) is not None:
+        return refusal, ()
+    token, user = token_of(request), visitor_of(request)
+    if user is None or (token is not None and not token.allows(Scope.READ)):
+        return None, ()
+    return None, audiences_of(user, env)
 
 
 def _refusal(request: HttpRequest, env: WorkerEnv) -> HttpResponse | None:
     user: Any = visitor_of(request)
-    if user is not None:
+    if user is not None and offers_sign_in(env):
         remember_name(request, user)
     action = action_of(request)
     if not strangers_may(env, action) and action in _SCOPES:
@@ -125,11 +145,9 @@ def _back_to(request: HttpRequest) -> str:
     return page.path if page.netloc == request.get_host() and page.path.startswith("/") else "/"
 
 
-def _kept_private(response: HttpResponseBase, env: WorkerEnv) -> HttpResponseBase:
+def _kept_private(response: HttpResponseBase, env: WorkerEnv, seen: tuple[str, ...]) -> HttpResponseBase:
     """Let no cache between hand to strangers what was answered to somebody."""
-    if not offers_sign_in(env):
-        return response
     patch_vary_headers(response, ("Cookie", "Authorization"))
-    if is_closed(env) and "no-store" not in response.get("Cache-Control", ""):
+    if (is_closed(env) or seen) and "no-store" not in response.get("Cache-Control", ""):
         patch_cache_control(response, private=True)
     return response

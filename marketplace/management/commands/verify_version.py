@@ -71,8 +71,8 @@ class Command(EnvironmentCommand):
 
 
 def _version(env: WorkerEnv, slug: str, number: str) -> SkillVersion:
-    # Withheld ones too: an operator asks.
-    skill = find_skill_sync(env, slug, hidden=True)
+    # Withheld and private ones too: an operator asks.
+    skill = find_skill_sync(env, slug, every=True)
     versions = SkillVersion.objects.using(env.database).filter(namespace=env.name, skill=skill, version=number)
     found = versions.select_related("skill").first() if skill is not None else None
     if found is None:

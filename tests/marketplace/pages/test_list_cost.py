@@ -11,12 +11,14 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from marketplace.catalog import list_skills
 from marketplace.models import SkillEntry
 from marketplace.pages.list_query import FACETS, SORTS, ListQuery
 from marketplace.pages.lists import home_context, list_context, publisher_context
-from marketplace.skills import filtered
+from marketplace.skills import filtered, listing
 from marketplace.skills.store import skills_of_identity
-from tests.marketplace.factories import publish_example
+from tests.marketplace.factories import publish_example, write_entries
+from vskill.accounts.audiences import MEMBERS, seen_as
 from vskill.environments import WorkerEnv
 
 pytestmark = pytest.mark.django_db
@@ -77,6 +79,55 @@ def test_a_page_of_a_list_takes_few_statements_and_none_reads_every_skill(
     assert len(statements) > 50
     if connection.vendor == "sqlite":
         assert [(step, one) for one in statements for step in reads_every_row(one)] == []
+
+
+@pytest.mark.usefixtures("shop")
+@pytest.mark.parametrize("few", [0, 1000], ids=["walked in order", "sorted"])
+def test_who_sees_more_reads_in_order_as_well_and_a_stranger_pays_nothing_for_what_is_private(
+    env: WorkerEnv, monkeypatch: pytest.MonkeyPatch, few: int
+) -> None:
+    monkeypatch.setattr(filtered, "_FEW", few)
+    query = ListQuery(sort="newest", verdict="clear")
+    before = asked(partial(list_context, env, query))
+    for number in range(26):
+        publish_example(env, name=f"ours-{number}", skill_path=f"ours/{number}", audience=MEMBERS)
+        publish_example(env, name=f"team-{number}", skill_path=f"team/{number}", audience="team:7")
+    assert asked(partial(list_context, env, query)) == before
+    with seen_as((MEMBERS, "team:7")):
+        statements: set[str] = set()
+        for read in pages(env):
+            told = asked(read)
+            # One more for what there is to see, and for each page one for those of members and one for those of teams.
+            assert 0 < len(told) <= MOST_STATEMENTS + 7
+            statements |= set(told)
+        if connection.vendor == "sqlite":
+            assert [(step, one) for one in statements for step in reads_every_row(one)] == []
+            ordered = [one for one in statements if "ORDER BY" in one and "'members'" in one and "LIMIT 25" in one]
+            assert ordered
+            assert few or [one for one in ordered if "USE TEMP B-TREE" in first_steps(one)] == []
+        page = list_context(env, ListQuery(sort="name"))
+        # As many as are counted, which is not the kept count of what is public.
+        assert (page["total"].number, page["total"].or_more) == (78, False)
+
+
+@pytest.mark.usefixtures("shop")
+@pytest.mark.parametrize("sort", [one for one in SORTS if one != "relevance"])
+def test_the_pages_of_who_sees_more_have_each_skill_once_and_in_order(env: WorkerEnv, sort: str) -> None:
+    for number in range(26):
+        publish_example(env, name=f"ours-{number}", skill_path=f"ours/{number}", audience=MEMBERS)
+        publish_example(env, name=f"team-{number}", skill_path=f"team/{number}", audience="team:7")
+    # Without times, as other tools write them.
+    write_entries(env, 3, start=900)
+    column, descending = listing.SORTS[sort]
+    rows = SkillEntry.objects.exclude(slug="").order_by(*(f"{'-' * descending}{one}" for one in (column, "pk")))
+    with seen_as((MEMBERS, "team:7")):
+        found, cursor = [], None
+        while True:
+            page = list_skills(env, sort=sort, limit=7, cursor=cursor)
+            found += [one.slug for one in page.skills]
+            if (cursor := page.next_cursor) is None:
+                break
+    assert found == list(rows.values_list("slug", flat=True))
 
 
 def first_steps(statement: str) -> str:

@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 from asgiref.sync import async_to_sync
+from django.contrib.auth import get_user_model
 from django.db import transaction
 from pytest_django.fixtures import Settings
 
 from marketplace.catalog import quarantine_skill, restore, yank_version
 from marketplace.flags import FlagKind, clear, flag
 from marketplace.models import SkillEntry, SkillVersion
+from marketplace.skills.audience import show_to
 from submissions.notification_models import NotificationDelivery, NotificationEvent
 from submissions.notifications.audience import listeners
 from submissions.notifications.errors import SubscriptionRefused
@@ -27,8 +29,10 @@ from submissions.verification.verdict import Decision, Verdict
 from tests.marketplace.factories import publish_example
 from tests.submissions.factories import make_submission
 from tests.submissions.notifications.told import end, person, run_deliver
+from vskill.accounts.audiences import MEMBERS, PUBLIC, team_audience
 from vskill.environments import WorkerEnv, get_environment
 from vskill.kv.threads import writers
+from vskill.models import Team
 
 pytestmark = pytest.mark.django_db(transaction=True)
 URL = "https://hooks.example.org/in"
@@ -117,6 +121,24 @@ class TestAudience:
         assert len(listeners(closed, event)) == 1
         ada.role_grants.all().delete()
         assert listeners(closed, event) == []
+
+    def test_of_a_private_skill_hears_who_may_see_it_now(self, env: WorkerEnv) -> None:
+        mate, other = person("mate", "viewer"), person("other", "viewer")
+        person("nobody", "")
+        hr = Team.objects.create(environment=env.name, name="hr")
+        hr.members.add(mate)
+        for one in get_user_model()._default_manager.all():
+            add_webhook(env, URL, Wish(list(Kind)), created_by=one.username, owner=one)
+        publish_example(env, name="salaries", audience=team_audience(hr.pk))
+        yank_version(env, "salaries", "0.0.1", actor="op", reason="old")
+        event = NotificationEvent.objects.get()
+        assert [one.owner for one in listeners(env, event)] == ["mate"]
+        hr.members.set([other])
+        assert [one.owner for one in listeners(env, event)] == ["other"]
+        show_to(env, "salaries", MEMBERS, actor="op", reason="for all of us")
+        assert {one.owner for one in listeners(env, event)} == {"mate", "other"}
+        show_to(env, "salaries", PUBLIC, actor="op", reason="for everybody")
+        assert {one.owner for one in listeners(env, event)} == {"mate", "other", "nobody"}
 
     def test_scopes_and_kinds_narrow_down_what_is_told(self, env: WorkerEnv) -> None:
         ada = person("ada", "reviewer")

@@ -1,0 +1,57 @@
+"""Which submissions are shown to whoever asks: those of skills that they may not know of are not there.
+
+The rule is that of ``marketplace.skills.visibility``. A submission belongs to the skill with its identity, and to the
+one that it published, which may lie in another folder by now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models.functions import Substr
+
+from marketplace.models import SkillEntry, SkillVersion
+from marketplace.skills.visibility import any_hidden, hidden_skills
+from submissions.models import SUBMISSION_PREFIX, SubmissionEntry
+from submissions.store.queries import read_submission
+from submissions.store.records import Submission, no_such_submission
+from submissions.store.transitions import submission_key
+from vskill.environments import WorkerEnv
+
+_AT_ONCE = 500
+
+
+def shown_submissions(env: WorkerEnv, rows: QuerySet[SubmissionEntry]) -> QuerySet[SubmissionEntry]:
+    """Return those of ``rows`` that are shown to whoever asks now; where nothing is hidden, it stays as it is."""
+    if not any_hidden(env):
+        return rows
+    hidden = hidden_skills(SkillEntry.objects.using(env.database).filter(namespace=env.name))
+    versions = SkillVersion.objects.using(env.database).filter(
+        namespace=env.name, submission_id=Substr(OuterRef("key"), len(SUBMISSION_PREFIX) + 1)
+    )
+    return rows.filter(
+        ~Exists(hidden.filter(identity=OuterRef("identity")).exclude(identity="")),
+        ~Exists(versions.filter(skill__in=hidden)),
+    )
+
+
+def read_shown(env: WorkerEnv, submission_id: str) -> Submission:
+    """Return one submission, read on the calling thread; raise ``SubmissionNotFound`` also where it is not shown."""
+    found = read_submission(env, submission_id)
+    if hidden_among(env, [submission_id]):
+        raise no_such_submission(submission_id)
+    return found
+
+
+def hidden_among(env: WorkerEnv, ids: Collection[str]) -> frozenset[str]:
+    """Return the ids of the submissions among ``ids`` that are not shown to whoever asks now."""
+    if not any_hidden(env):
+        return frozenset()
+    shown: set[str] = set()
+    wanted = sorted(ids)
+    for start in range(0, len(wanted), _AT_ONCE):
+        keys = [submission_key(one) for one in wanted[start : start + _AT_ONCE]]
+        rows = SubmissionEntry.objects.using(env.database).filter(namespace=env.name, key__in=keys)
+        shown.update(entry.submission_id for entry in shown_submissions(env, rows.only("key")))
+    return frozenset(ids) - shown

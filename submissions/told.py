@@ -1,0 +1,45 @@
+"""What whoever submits is told: of a skill that they may not know of, neither its submission nor its name nor why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from marketplace.models import SkillEntry
+from marketplace.skills.publishers import skill_identity
+from marketplace.skills.visibility import any_hidden, hidden_skills
+from submissions.discovered import DiscoveredSkill
+from submissions.intake import Accepted
+from submissions.store.shown import hidden_among
+from vskill.environments import WorkerEnv
+
+NOT_TOLD = "This registry says no more about it here."
+
+
+def told_skills(env: WorkerEnv, skills: Sequence[DiscoveredSkill]) -> list[DiscoveredSkill]:
+    """Return found skills without the names that are those of skills which whoever asks now may not know of."""
+    if not any_hidden(env):
+        return list(skills)
+    rows = SkillEntry.objects.using(env.database).filter(namespace=env.name, slug__in={one.slug for one in skills})
+    hidden = set(hidden_skills(rows).values_list("slug", flat=True))
+    return [
+        replace(one, slug="", notes=(), continues=None) if one.slug and one.slug in hidden else one for one in skills
+    ]
+
+
+def told_answers(env: WorkerEnv, repo_url: str, answers: Iterable[Accepted]) -> list[Accepted]:
+    """Return the answers for skills of a repository as they may be told to whoever asks now."""
+    given = list(answers)
+    if not any_hidden(env):
+        return given
+    submissions = hidden_among(env, [one.submission.id for one in given if one.submission is not None])
+    identities = {skill_identity(repo_url, one.skill.path) for one in given}
+    rows = SkillEntry.objects.using(env.database).filter(namespace=env.name, identity__in=identities)
+    skills = set(hidden_skills(rows).values_list("identity", flat=True))
+    return [
+        replace(one, submission=None, reason=NOT_TOLD, skill=replace(one.skill, notes=()))
+        if (one.submission is not None and one.submission.id in submissions)
+        or skill_identity(repo_url, one.skill.path) in skills
+        else one
+        for one in given
+    ]
