@@ -17,6 +17,8 @@ from vskill.hidden_characters import visible
 UPLOAD_REF: Final = "UPLOAD"
 # What Django leaves as it is in an address.
 _SAFE: Final = "!$&'()*+,;=/~:@"
+# In the query string of an archive that stands in a list of several.
+LISTED: Final = "listed"
 
 
 def public_base(request: HttpRequest, env: WorkerEnv) -> str:
@@ -39,9 +41,13 @@ def present_page(request: HttpRequest, slug: str, below: str = "") -> HttpRespon
     return HttpResponsePermanentRedirect(skill_href(slug, below) + query)
 
 
-def archive_href(slug: str, version: str, kind: str) -> str:
-    """Return the path of the archive of a version; ``kind`` is ``zip`` or ``tar.gz``."""
-    return skill_href(slug, f"download/{quote(version, safe=_SAFE)}.{kind}")
+def archive_href(slug: str, version: str, kind: str, *, listed: bool = False) -> str:
+    """Return the address of the archive of a version; ``kind`` is ``zip`` or ``tar.gz``.
+
+    ``listed`` marks one that stands in a list of several, of which clients fetch all, whatever is wanted of it.
+    """
+    address = skill_href(slug, f"download/{quote(version, safe=_SAFE)}.{kind}")
+    return f"{address}?{LISTED}" if listed else address
 
 
 def publisher_href(handle: str) -> str:

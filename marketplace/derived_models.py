@@ -90,6 +90,16 @@ class DownloadDay(models.Model):
         return f"{self.version} on {self.day}: {self.count}"
 
 
+class CountedClient(models.Model):
+    """That the download of a version by a client was counted on a day; the keyed ``digest`` tells neither."""
+
+    digest = models.CharField(max_length=64, primary_key=True)
+    day = models.DateField(db_index=True)
+
+    def __str__(self) -> str:
+        return f"{self.digest[:12]} on {self.day}"
+
+
 class SkillCount(models.Model):
     """How many skills of a list have a value of a facet, without what ``SkillCountChange`` holds of it.
 

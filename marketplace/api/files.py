@@ -11,14 +11,15 @@ from django.core.handlers.asgi import ASGIRequest
 from django.db import DatabaseError
 from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
 
+from marketplace.addresses import LISTED
 from marketplace.api.http import SAFE, ApiCall, ApiError, allow_any_origin, api_view, parameter, with_etag
 from marketplace.api.lookup import archive_content, named_skill, requested_version, visible_skill
 from marketplace.api.provenance import SIGNATURES, signature_response
 from marketplace.artifacts.stored import CHUNK_BYTES, chunks, chunks_async, read_file
 from marketplace.models import SkillVersion
 from marketplace.skills.downloads import count_download_sync
-from vskill.environments import WorkerEnv
 from vskill.kv.threads import DatabaseThreads
+from vskill.rate_limits.clients import client_of
 from vskill.rate_limits.kinds import Kind
 
 logger = logging.getLogger(__name__)
@@ -79,8 +80,8 @@ def archive_response(call: ApiCall, version: SkillVersion, kind: str, *, exact: 
     """Return the archive of ``version`` with its digest, and count the download.
 
     ``kind`` is ``zip`` or ``tar.gz``. ``exact`` says that the address names the version, so that the response can be
-    cached; an address of the latest version cannot. Nothing is counted for HEAD, for a client that has the archive
-    already, and for one that only checks for updates.
+    cached; an address of the latest version cannot. Nothing is counted for HEAD, for a part of an archive, for a client
+    that has it already or was counted today, and for one that only looks at what a list offers or checks for updates.
     """
     digest = version.zip_sha256 if kind == "zip" else version.tar_sha256
     size = version.zip_size if kind == "zip" else version.tar_size
@@ -93,9 +94,14 @@ def archive_response(call: ApiCall, version: SkillVersion, kind: str, *, exact: 
     answer["Content-Disposition"] = f'attachment; filename="{version.skill.slug}-{version.version}.{kind}"'
     _warn(answer, version)
     answered = with_etag(call, answer, digest)
-    if call.request.method == "GET" and answered is answer and "X-Skills-Update-Check" not in call.request.headers:
-        count_download(call.env, version)
+    if call.request.method == "GET" and answered is answer and not _only_looks(call):
+        count_download(call, version)
     return answered
+
+
+def _only_looks(call: ApiCall) -> bool:
+    asked = call.request.headers
+    return "X-Skills-Update-Check" in asked or "Range" in asked or LISTED in call.request.GET
 
 
 def _body(call: ApiCall, digest: str, size: int, content_type: str) -> HttpResponseBase:
@@ -152,13 +158,13 @@ def _in_header(text: str) -> str:
     return written
 
 
-def count_download(env: WorkerEnv, version: SkillVersion) -> None:
+def count_download(call: ApiCall, version: SkillVersion) -> None:
     """Count a download on a thread of its own; one that cannot be counted is logged, and its client is served."""
-    skill_id, number = version.skill_id, version.version
+    env, skill_id, number, client = call.env, version.skill_id, version.version, client_of(call.request)
 
     def count() -> None:
         try:
-            count_download_sync(env, skill_id, number)
+            count_download_sync(env, skill_id, number, client)
         except DatabaseError as error:
             # The client gets its archive either way, and a lost count is no reason to fail.
             logger.warning("a download of skill %s, version %s was not counted: %s", skill_id, number, error)

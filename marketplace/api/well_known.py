@@ -85,11 +85,12 @@ def collection_index(call: ApiCall) -> HttpResponse:
 
 
 def _index(skills: list[SkillWithLatest], *, called: str = "") -> HttpResponse:
-    entries = [entry for offered in skills if (entry := _entry(offered, called)) is not None]
+    several = len(skills) > 1
+    entries = [entry for offered in skills if (entry := _entry(offered, called, listed=several)) is not None]
     return json_response({"$schema": _SCHEMA, "skills": entries}, max_age=60)
 
 
-def _entry(offered: SkillWithLatest, called: str) -> dict[str, Any] | None:
+def _entry(offered: SkillWithLatest, called: str, *, listed: bool) -> dict[str, Any] | None:
     skill, latest = offered.skill, offered.latest
     if latest is None:
         return None
@@ -100,6 +101,6 @@ def _entry(offered: SkillWithLatest, called: str) -> dict[str, Any] | None:
         "type": "archive",
         "description": description[:_LONGEST_DESCRIPTION] or skill.slug,
         # The exact version, because the digest must still match after the next publication.
-        "url": archive_href(skill.slug, latest.version, "tar.gz"),
+        "url": archive_href(skill.slug, latest.version, "tar.gz", listed=listed),
         "digest": f"sha256:{latest.tar_sha256}",
     }

@@ -134,7 +134,7 @@ def _sent(call: ApiCall, asked: Fetch, commits: list[Commit]) -> HttpResponseBas
     answer["Cache-Control"] = "no-cache"
     if "slug" in call.path_parameters and "owner" in call.path_parameters:
         for one in commits:
-            count_download(call.env, one.plugins[0].version)
+            count_download(call, one.plugins[0].version)
     return answer
 
 

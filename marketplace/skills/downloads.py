@@ -1,5 +1,5 @@
 """Count downloads: a row for each version and day, for each skill the total and the count of the last days, and each
-day's total, in which those of skills are that everybody sees.
+day's total, in which those of skills are that everybody sees. A client counts once a day for a version.
 
 All of them are written in one transaction: the first three are incremented in the database, and the day's total, on
 which all downloads would wait, is one of the counts that are added up later. A day that leaves the last days is taken
@@ -12,10 +12,11 @@ from collections.abc import Collection, Mapping
 from datetime import date, timedelta
 from typing import Final
 
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connections, transaction
 from django.db.models import BigIntegerField, Case, F, Q, Sum, Value, When
+from django.utils.crypto import salted_hmac
 
-from marketplace.derived_models import DownloadDay
+from marketplace.derived_models import CountedClient, DownloadDay
 from marketplace.models import SkillEntry
 from marketplace.records import read_audience
 from marketplace.skills.counts import count_download_of_day
@@ -27,18 +28,24 @@ RECENT_DAYS: Final = 7
 _AT_ONCE: Final = 500
 
 
-def count_download_sync(env: WorkerEnv, skill_id: int, version: str) -> None:
-    """Count one download of a version for today (UTC, by the database's clock), for its skill, and for the registry."""
+def count_download_sync(env: WorkerEnv, skill_id: int, version: str, client: str = "") -> bool:
+    """Count one download of a version for today (UTC, by the database's clock), for its skill, and for the registry.
+
+    Return whether it was counted: whom ``client`` names counts once a day for a version, and nobody of that name, an
+    empty one, each time.
+    """
     today = database_now(env.database).date()
     days = DownloadDay.objects.using(env.database).filter(skill_id=skill_id, version=version, day=today)
     skill = SkillEntry.objects.using(env.database).filter(pk=skill_id)
     with transaction.atomic(using=env.database):
+        if client and not _is_first(env, today, f"{skill_id} {version} {client}"):
+            return False
         skill.update(downloads=F("downloads") + 1, recent_downloads=F("recent_downloads") + 1)
         # Read behind the change, under the lock that whoever changes the audience waits for.
         if read_audience(skill.values_list("visibility", flat=True).first() or "") == PUBLIC:
             count_download_of_day(env, today)
         if days.update(count=F("count") + 1):
-            return
+            return True
         try:
             with transaction.atomic(using=env.database):
                 DownloadDay.objects.using(env.database).create(
@@ -47,6 +54,27 @@ def count_download_sync(env: WorkerEnv, skill_id: int, version: str) -> None:
         except IntegrityError:
             # Another process counted the first download of the day between our update and our insert.
             days.update(count=F("count") + 1)
+    return True
+
+
+def _is_first(env: WorkerEnv, today: date, told: str) -> bool:
+    """Note that a client downloads a version today, and return whether it is for the first time."""
+    # Keyed, so that nobody who reads the table can try addresses.
+    digest = salted_hmac("marketplace.downloads", f"{today} {env.name} {told}", algorithm="sha256").hexdigest()
+    table = CountedClient._meta.db_table
+    with connections[env.database].cursor() as cursor:
+        cursor.execute(
+            f'INSERT INTO "{table}" (digest, day) VALUES (%s, %s) ON CONFLICT DO NOTHING',  # noqa: S608 - of our own model
+            [digest, today],
+        )
+        return bool(cursor.rowcount)
+
+
+def forget_clients(env: WorkerEnv) -> int:
+    """Delete what days before yesterday told of clients, and return how many rows that was."""
+    yesterday = database_now(env.database).date() - timedelta(days=1)
+    deleted, _of_models = CountedClient.objects.using(env.database).filter(day__lt=yesterday).delete()
+    return deleted
 
 
 def recount_recent(env: WorkerEnv) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from marketplace.skills.count_check import recount
-from marketplace.skills.downloads import RECENT_DAYS, recount_recent
+from marketplace.skills.downloads import RECENT_DAYS, forget_clients, recount_recent
 from marketplace.skills.search_check import renew_positions
 from vskill.environments import WorkerEnv
 from vskill.kv.threads import writers
@@ -29,6 +29,7 @@ class Command(EnvironmentCommand):
         changed = await writers.run(recount_recent, env)
         if options["verbosity"] > 1 or (options["verbosity"] and changed):
             self.stdout.write(f"{env.name}: recent downloads corrected: {changed} of its skills")
+        await writers.run(forget_clients, env)
         wrong = await writers.run(recount, env)
         if options["verbosity"] > 1 or (options["verbosity"] and wrong):
             self.stdout.write(f"{env.name}: counts of lists corrected: {wrong}")

@@ -11,11 +11,11 @@ import pytest
 from django.test import Client
 
 from marketplace.catalog import find_skill_sync, quarantine_skill, yank_version
-from marketplace.derived_models import DownloadDay
+from marketplace.derived_models import CountedClient, DownloadDay
 from marketplace.skills.blocklist import BlockKind, add_block
 from tests.marketplace.factories import publish_example
 from vskill.environments import WorkerEnv
-from vskill.kv.threads import writers
+from vskill.kv.threads import close_database_threads
 
 pytestmark = pytest.mark.django_db(transaction=True)
 INDEX = ".well-known/agent-skills/index.json"
@@ -30,7 +30,7 @@ def get(client: Client, address: str) -> dict[str, Any]:
 
 def downloads(env: WorkerEnv) -> int:
     """Wait for downloads that are being counted, and return how many were."""
-    writers.close()
+    close_database_threads()
     skill = find_skill_sync(env, "hello-skill")
     assert skill is not None
     return int(skill.downloads)
@@ -61,15 +61,45 @@ def test_the_latest_archive_is_asked_for_anew_each_time(client: Client, env: Wor
 def test_downloads_are_counted_and_nothing_else_is(client: Client, env: WorkerEnv) -> None:
     publish_example(env)
     address = "/skills/hello-skill/download/0.0.1.zip"
-    etag = client.get(address).headers["ETag"]
-    client.get("/api/v1/download?slug=hello-skill")
     client.head(address)
-    client.get(address, headers={"If-None-Match": etag})
     client.get(address, headers={"X-Skills-Update-Check": "1"})
+    client.get(address, headers={"Range": "bytes=0-1"})
     client.get("/skills/hello-skill/download/9.9.9.zip")
+    assert downloads(env) == 0
 
-    assert downloads(env) == 2
-    assert DownloadDay.objects.get().count == 2
+    etag = client.get(address).headers["ETag"]
+    client.get(address, headers={"If-None-Match": etag})
+    assert downloads(env) == 1
+    assert DownloadDay.objects.get().count == 1
+
+
+def test_a_client_counts_once_a_day_for_a_version_by_whatever_address(client: Client, env: WorkerEnv) -> None:
+    publish_example(env)
+    for _ in range(2):
+        client.get("/api/v1/download?slug=hello-skill")
+        client.get("/skills/hello-skill/download/0.0.1.tar.gz")
+    client.get("/api/v1/download?slug=hello-skill", REMOTE_ADDR="192.0.2.7")
+    # One customer of a provider has all addresses of such a network.
+    client.get("/api/v1/download?slug=hello-skill", REMOTE_ADDR="2001:db8::1")
+    client.get("/api/v1/download?slug=hello-skill", REMOTE_ADDR="2001:db8::2")
+    publish_example(env, files={"SKILL.md": "---\nname: hello-skill\ndescription: Newer.\n---\n"})
+    client.get("/api/v1/download?slug=hello-skill")
+    assert downloads(env) == 4
+    assert sorted(DownloadDay.objects.values_list("count", flat=True)) == [1, 3]
+
+    for told in CountedClient.objects.values_list("digest", flat=True):
+        assert "192.0.2" not in told
+
+
+def test_what_stands_in_a_list_is_not_counted_and_what_is_chosen_is(client: Client, env: WorkerEnv) -> None:
+    publish_example(env)
+    (alone,) = get(client, f"/publishers/acme/{INDEX}")["skills"]
+    publish_example(env, name="other-skill")
+    for one in get(client, f"/publishers/acme/{INDEX}")["skills"]:
+        assert client.get(one["url"]).status_code == 200
+    assert downloads(env) == 0
+    assert client.get(alone["url"]).status_code == 200
+    assert downloads(env) == 1
 
 
 @pytest.mark.parametrize("name", ["0.0.1.rar", "0.0.1", ".zip", "latest", "%2e%2e.zip"])

@@ -98,9 +98,9 @@ def test_a_collection_says_what_it_is_what_it_holds_and_what_that_touches(client
     assert "Files: touches it; Network: nothing seen; Commands: touches it; Secrets: nothing seen" in page
     assert "withdrawn" not in page
     assert indexed(client) == [
-        "/skills/pdf-tools/download/1.0.0.tar.gz",
-        "/skills/hello-skill/download/1.0.0.tar.gz",
-        "/skills/alone/download/1.0.0.tar.gz",
+        "/skills/pdf-tools/download/1.0.0.tar.gz?listed",
+        "/skills/hello-skill/download/1.0.0.tar.gz?listed",
+        "/skills/alone/download/1.0.0.tar.gz?listed",
     ]
     said = client.get(API).json()
     assert [(one["slug"], one["version"], one["pinned"]) for one in said["skills"]] == [
@@ -170,7 +170,10 @@ def test_what_must_be_read_first_is_shown_but_not_installed_with_the_rest(
     page = client.get(PAGE).content.decode()
     assert "It sends keys." in page
     assert "Left out, because its checks or a later warning say" in page
-    assert indexed(client) == ["/skills/pdf-tools/download/1.0.0.tar.gz", "/skills/alone/download/1.0.0.tar.gz"]
+    assert indexed(client) == [
+        "/skills/pdf-tools/download/1.0.0.tar.gz?listed",
+        "/skills/alone/download/1.0.0.tar.gz?listed",
+    ]
     said = client.get(API).json()
     assert [one["installedAsOne"] for one in said["skills"]] == [True, False, True]
     assert not any("hello-skill" in one["command"] for one in said["install"])

@@ -15,7 +15,7 @@ from django.core.management import call_command
 from django.db import connection, connections, transaction
 
 from marketplace.catalog import list_skills
-from marketplace.derived_models import DownloadDay
+from marketplace.derived_models import CountedClient, DownloadDay
 from marketplace.models import SkillEntry
 from marketplace.skills.count_reads import activity
 from marketplace.skills.downloads import RECENT_DAYS, count_download_sync, recount_recent
@@ -171,3 +171,29 @@ def test_downloads_of_two_skills_at_the_same_time_do_not_wait_for_the_total_of_t
         count_download_sync(env, first.pk, "0.0.1")
         pool.submit(count_impatiently).result()
     assert activity(env, today).downloads == {today: 2}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_client_that_asks_many_times_at_once_counts_once(env: WorkerEnv) -> None:
+    write_entries(env, 1)
+    number = SkillEntry.objects.get().pk
+
+    def ask(_turn: int) -> bool:
+        try:
+            return count_download_sync(env, number, "1.0.0", "192.0.2.1")
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(4) as threads:
+        assert sorted(threads.map(ask, range(8))) == [False] * 7 + [True]
+    assert recent() == {"skill-00000": 1}
+    assert DownloadDay.objects.get().count == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_who_downloaded_is_forgotten_the_day_after(env: WorkerEnv) -> None:
+    today = days_ago(env, 0)
+    for back in range(4):
+        CountedClient.objects.create(digest=str(back), day=today - timedelta(days=back))
+    call_command("recount_downloads", verbosity=0)
+    assert sorted(CountedClient.objects.values_list("digest", flat=True)) == ["0", "1"]
