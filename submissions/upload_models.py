@@ -37,9 +37,10 @@ class StagedFile(models.Model):
 class UploadedBundle(models.Model):
     """The files of one uploaded skill, as they were sent; a row never changes.
 
-    ``address`` is that of the skill (see ``upload_address``), and ``digest`` the content hash over ``manifest``: a list
-    of path, size and SHA-256, in the order in which ``content`` has the bytes, one file behind the other. ``account``
-    is the number of the account that sent it, whose name alone another account may get later.
+    ``address`` is that of the skill (see ``upload_address`` and ``claimed_address``), and ``digest`` the content hash
+    over ``manifest``: a list of path, size and SHA-256, in the order in which ``content`` has the bytes, one file
+    behind the other. ``account`` is the number of the account that sent it, whose name alone another account may get
+    later.
     """
 
     namespace = models.CharField(max_length=64)

@@ -12,8 +12,10 @@ from urllib.parse import quote, unquote_to_bytes, urlsplit
 # Hosts that ignore case in names of owners and repositories; elsewhere, names that differ in case may be two owners.
 CASE_BLIND_HOSTS: Final = frozenset({"github.com", "gitlab.com", "bitbucket.org", "codeberg.org"})
 _LOCAL_HOST: Final = "local"
-# Where the skills lie that accounts upload: it is no host, and nothing is fetched from there.
-UPLOADS: Final = "upload://account/"
+# Of the addresses of skills that accounts upload: nothing is fetched from there.
+UPLOADS: Final = "upload://"
+# Those that belong to the account itself, and to no publisher that it has claimed.
+ACCOUNTS: Final = f"{UPLOADS}account/"
 _ACCOUNT_HOST: Final = "account"
 # Names that stand for something else than the host that is called so, and the scheme with which they do.
 _NO_HOSTS: Final = {_LOCAL_HOST: "file", _ACCOUNT_HOST: "upload"}
@@ -82,7 +84,12 @@ def publisher_of(repo_url: str) -> Publisher:
 
 def upload_address(account: str, slug: str) -> str:
     """Return the address of a skill that an account uploads, which stands where that of a repository would."""
-    return f"{UPLOADS}{quote(account, safe='~@+')}/{slug}"
+    return f"{ACCOUNTS}{quote(account, safe='~@+')}/{slug}"
+
+
+def claimed_address(publisher: str, slug: str) -> str:
+    """Return the address of a skill that an account uploads for a publisher, by its identity, which it has claimed."""
+    return f"{UPLOADS}{publisher}/{slug}"
 
 
 def is_uploaded(repo_url: str) -> bool:

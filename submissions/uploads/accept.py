@@ -1,4 +1,4 @@
-"""Take an upload: who may publish by this name, which version it is, and its submission with its message."""
+"""Take an upload: which version it is, and its submission with its message."""
 
 from __future__ import annotations
 
@@ -10,36 +10,24 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 
 from marketplace.addresses import UPLOAD_REF
-from marketplace.catalog import find_skill_sync
-from marketplace.models import SkillEntry, SkillVersion
-from marketplace.skills.handles import short_handle
-from marketplace.skills.publishers import is_uploaded, publisher_of, skill_identity, upload_address
-from marketplace.skills.reservations import why_slug_reserved
-from marketplace.skills.slugs import is_slug
-from marketplace.skills.store import skills_of_identity, slug_is_taken
+from marketplace.models import SkillVersion
+from marketplace.skills.publishers import skill_identity
+from marketplace.skills.store import skills_of_identity
 from marketplace.skills.versions import parse_version
-from marketplace.skills.visibility import is_told, light_versions
+from marketplace.skills.visibility import light_versions
 from marketplace.skills.withdrawal import withdrawn, withheld
 from submissions.discovered import DiscoveredSkill, Discovery
 from submissions.intake import IntakeBusy, Outcome, accept_one
 from submissions.source.uploaded_files import UploadedFiles
 from submissions.uploads.bundle import FileList
 from submissions.uploads.errors import UploadRefused
-from submissions.uploads.stored import VERSION_OF_UPLOAD, account_of, keep
+from submissions.uploads.owners import Wish, address_for
+from submissions.uploads.stored import VERSION_OF_UPLOAD, keep
 from submissions.verification.found_skills import find_skills
 from vskill.environments import WorkerEnv
 from vskill.hidden_characters import visible
 
 _KEPT: Final = "Nothing was kept."
-
-
-@dataclass(frozen=True)
-class Wish:
-    """What an account wants to publish: the slug, the version, and as whom ('': as itself)."""
-
-    slug: str
-    version: str
-    owner: str = ""
 
 
 @dataclass(frozen=True)
@@ -50,47 +38,6 @@ class Taken:
     version: str
     submission_id: str
     is_published: bool
-
-
-def address_for(env: WorkerEnv, user: AbstractBaseUser, wish: Wish) -> str:
-    """Return the address under which an account uploads a skill; raise ``UploadRefused`` where it may not.
-
-    The skill belongs to the account itself: a slug that anybody else has or had is refused.
-    """
-    name = user.get_username()
-    address = upload_address(name, wish.slug)
-    own = publisher_of(address)
-    if wish.owner.strip().lstrip("@").lower() not in ("", name.lower(), own.handle, short_handle(own.handle)):
-        raise UploadRefused(
-            403,
-            f"This token is of {name}, who publishes as @{name} alone and not as {visible(wish.owner, 60)}. {_KEPT}",
-        )
-    if not is_slug(wish.slug):
-        raise UploadRefused(
-            400,
-            f"{visible(wish.slug, 80)!r} is no name for a skill here: lower-case letters, digits and single hyphens, "
-            f"64 at most. Choose one with --slug. {_KEPT}",
-        )
-    # Whoever it is shown to: its publisher may not be among them, or bring a token for nothing but publishing.
-    skill = find_skill_sync(env, wish.slug, every=True)
-    if skill is not None and is_own(env, user, skill):
-        return str(skill.repo_url)
-    if skill is not None or slug_is_taken(env, wish.slug):
-        whose = f"@{skill.publisher_handle}" if skill is not None and is_told(skill) else "another publisher"
-        raise UploadRefused(409, f"The slug {wish.slug} belongs to {whose}. Choose another one with --slug. {_KEPT}")
-    if reason := why_slug_reserved(env, address, wish.slug):
-        raise UploadRefused(403, f"{reason} {_KEPT}")
-    if account_of(env, address) not in (None, user.pk):
-        raise UploadRefused(
-            403, f"The skill {wish.slug} belongs to an account that was called {name} before. Ask an operator. {_KEPT}"
-        )
-    return address
-
-
-def is_own(env: WorkerEnv, user: AbstractBaseUser, skill: SkillEntry) -> bool:
-    """Return whether an account uploads a skill: this account, and not an earlier one of its name."""
-    address = str(skill.repo_url)
-    return is_uploaded(address) and account_of(env, address) == user.pk
 
 
 async def found_skill(contents: Mapping[str, bytes]) -> tuple[str, str]:

@@ -10,10 +10,10 @@ from typing import Any, Final
 
 from django.http import HttpRequest
 
-from submissions.uploads.accept import Wish
 from submissions.uploads.bundle import FileList, NamedFile, check_file, checked_list
 from submissions.uploads.errors import UploadRefused
 from submissions.uploads.multipart import read_multipart
+from submissions.uploads.owners import Wish
 
 # Of the JSON that names 500 files, each with a ticket.
 MOST_JSON: Final = 1024 * 1024

@@ -10,8 +10,8 @@ from marketplace.records import Visibility
 from marketplace.skills.moderation import delete_skill, restore, unyank, yank_version
 from marketplace.skills.store import in_transaction, locked_skill
 from marketplace.skills.withdrawal import withheld
-from submissions.uploads.accept import is_own
 from submissions.uploads.errors import UploadRefused
+from submissions.uploads.owners import belongs_to
 from vskill.access_tokens.models import AccessToken
 from vskill.access_tokens.scopes import Scope
 from vskill.accounts.roles import Action, may
@@ -69,11 +69,11 @@ def _row_of(env: WorkerEnv, token: AccessToken, slug: str) -> SkillEntry:
         row = locked_skill(env, slug)
     except SkillNotFound:
         raise UploadRefused(404, "Skill not found") from None
-    if not (_is_operator(env, token) or (token.allows(Scope.PUBLISH) and is_own(env, token.user, row))):
+    if not (_is_operator(env, token) or (token.allows(Scope.PUBLISH) and belongs_to(env, token.user, row))):
         raise UploadRefused(
             403,
-            f"{slug} is withdrawn and brought back by the account that uploads it, with a token for publish, or by an "
-            f"operator, with one for operate. {_UNCHANGED}",
+            f"{slug} is withdrawn and brought back by the account that uploads it or has claimed its publisher, with a "
+            f"token for publish, or by an operator, with one for operate. {_UNCHANGED}",
         )
     return row
 

@@ -14,9 +14,9 @@ from marketplace.api.http import SAFE, ApiError, json_response
 from marketplace.api.lookup import visible_skill
 from marketplace.catalog import find_skill_sync
 from marketplace.skills.handles import is_named
-from submissions.uploads.accept import is_own
 from submissions.uploads.calls import for_account, not_offered_here, token_view
 from submissions.uploads.errors import UploadRefused
+from submissions.uploads.owners import belongs_to
 from submissions.uploads.requests import read_json
 from submissions.uploads.withdraw import bring_back, withdraw
 from vskill.access_tokens.models import AccessToken
@@ -88,7 +88,7 @@ def _change(
 ) -> None:
     found = find_skill_sync(env, slug.lower(), every=True)
     # Its own publisher may, also where it is shown to others alone, or the token is for nothing but publishing.
-    own = found is not None and is_own(env, token.user, found) and (not owner or is_named(found, owner))
+    own = found is not None and belongs_to(env, token.user, found) and (not owner or is_named(found, owner))
     try:
         present = found if found is not None and own else visible_skill(env, slug, owner=owner, hidden=True)
     except ApiError as error:

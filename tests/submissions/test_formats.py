@@ -24,6 +24,7 @@ from submissions.states import State
 from submissions.store.records import Submission
 from tests.git_factory import git, make_repository, skill_md
 from tests.submissions.front_door import submit, submitted, submitted_one, worked_off
+from tests.submissions.reference_validator import notes, refusals
 from tests.submissions.source.lfs.lfs_host import pointer_text, put_object
 from vskill.environments import WorkerEnv
 
@@ -63,7 +64,11 @@ async def ended(env: WorkerEnv, folder: Path, files: Files, links: Mapping[str, 
 async def published(env: WorkerEnv, folder: Path, files: Files, links: Mapping[str, str] | None = None) -> SkillVersion:
     submission = await ended(env, folder, files, links)
     assert submission.state is State.PUBLISHED, submission.value
-    return await SkillVersion.objects.select_related("skill").aget()
+    version = await SkillVersion.objects.select_related("skill").aget()
+    if not notes(version):
+        # Nothing is said to depart from the specification, so that its validator has nothing to say either.
+        assert await sync_to_async(refusals)(version) == []
+    return version
 
 
 def rules(version: SkillVersion) -> set[str]:
