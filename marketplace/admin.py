@@ -17,7 +17,7 @@ from marketplace.claim_admin import ClaimAdmin
 from marketplace.flag_admin import FlagAdmin
 from marketplace.known_bad_admin import KnownBadAdmin
 from marketplace.models import ALIAS_PREFIX, SKILL_PREFIX, HistoryEvent, SkillEntry, SkillVersion
-from marketplace.operations import FOR_MANY, OPERATIONS, Operation
+from marketplace.operations import FOR_MANY, OPERATIONS, Operation, team_operations
 from marketplace.pages.wording import VERDICTS
 from marketplace.records import Visibility
 from marketplace.reference_admin import ReferenceAdmin
@@ -26,6 +26,7 @@ from marketplace.skill_sets.admin import CollectionAdmin
 from marketplace.skills.visibility import light_versions
 from marketplace.visitor_reports.reports import open_reports
 from vskill.accounts.audiences import MEMBERS
+from vskill.accounts.teams import name_of_audience
 from vskill.operations_admin import OperationsAdmin
 from vskill.read_only_admin import ChoiceFilter, ReadOnlyAdmin, prefix_range, pretty_json
 from vskill.worker_context import require_worker_env
@@ -105,7 +106,7 @@ class SkillAdmin(OperationsAdmin):
     actions = FOR_MANY
     fields = (
         *("key", "page", "display_name", "description", "publisher", "repo_url", "skill_path", "license"),
-        *("visibility", "verdict", "latest_version", "downloads", "published_at", "changed_at", "version"),
+        *("shown_to", "visibility", "verdict", "latest_version", "downloads", "published_at", "changed_at", "version"),
         "open_reports",
         *("versions_table", "events", "content"),
     )
@@ -122,6 +123,14 @@ class SkillAdmin(OperationsAdmin):
 
     operations = OPERATIONS
     operate_template = "admin/marketplace/operate.html"
+
+    def operation_named(self, name: str) -> Operation | None:
+        """Return an operation, also one that shows skills to a team of this environment."""
+        return self.operations.get(name) or team_operations(require_worker_env()).get(name)
+
+    def offered_operations(self) -> list[Any]:
+        """Return what the list offers, with one for each team."""
+        return [*super().offered_operations(), *team_operations(require_worker_env()).values()]
 
     def search_condition(self, term: str) -> Q:
         """Return the condition for the prefix of a slug, of ``@`` and a publisher's handle, or of an address."""
@@ -151,6 +160,11 @@ class SkillAdmin(OperationsAdmin):
     def shown_slug(self, row: SkillEntry) -> str:
         """Return the slug from the key, which is right even where the value is damaged."""
         return str(row.key.removeprefix(SKILL_PREFIX))
+
+    @admin.display(description="shown to")
+    def shown_to(self, row: SkillEntry) -> str:
+        """Return what people call the audience of a skill."""
+        return name_of_audience(require_worker_env(), row.audience) if row.slug else "-"
 
     @admin.display(description="open reports of visitors")
     def open_reports(self, row: SkillEntry) -> int:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from marketplace.known_bad.published import remember_version
-from marketplace.skills.audience import show_to_everybody, show_to_members
+from marketplace.skills.audience import show_to, show_to_everybody, show_to_members
 from marketplace.skills.moderation import (
     delete_skill,
     quarantine_skill,
@@ -17,6 +18,8 @@ from marketplace.skills.moderation import (
     unyank,
     yank_version,
 )
+from vskill.accounts.audiences import team_audience
+from vskill.accounts.teams import teams_of
 from vskill.environments import WorkerEnv
 
 
@@ -105,5 +108,25 @@ OPERATIONS: Final[dict[str, Operation]] = {
         ),
     )
 }
+_TO_TEAM: Final = "show-to-team-"
+
+
+def team_operations(env: WorkerEnv) -> dict[str, Operation]:
+    """Return an operation for each team of an environment, which shows a skill to that team, by its name."""
+    return {
+        f"{_TO_TEAM}{team.pk}": Operation(
+            f"{_TO_TEAM}{team.pk}",
+            f"Show to the team {team.name} only",
+            f"Whoever is not in the team {team.name} finds nothing of the skill any more. Reviewers still see it.",
+            partial(_show_to, audience=team_audience(team.pk)),
+        )
+        for team in teams_of(env)
+    }
+
+
+def _show_to(env: WorkerEnv, slug: str, *, audience: str, actor: str, reason: str) -> None:
+    show_to(env, slug, audience, actor=actor, reason=reason)
+
+
 # Operations that the list of skills offers for many at once; the others are beside each version.
 FOR_MANY: Final = ("quarantine", "restore", "delete", "yank", "show-to-members", "show-to-everybody")

@@ -95,15 +95,23 @@ class OperationsAdmin(ReadOnlyAdmin):
         user: Any = request.user
         return bool(user.has_perm(f"{self.opts.app_label}.{get_permission_codename('change', self.opts)}"))
 
+    def operation_named(self, name: str) -> Operation | None:
+        """Return the operation called ``name`` in addresses; a subclass may have more than ``operations``."""
+        return self.operations.get(name)
+
     def may_run(self, request: HttpRequest, operation: Any) -> bool:
         """Return whether an operator who may run operations may run this one; unless overridden, any."""
         return True
+
+    def offered_operations(self) -> list[Operation]:
+        """Return the operations that the list of rows offers."""
+        return [self.operations[str(name)] for name in self.actions or ()]
 
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
         """Return the operations that ``actions`` names, for operators who may run them."""
         if not self.has_operate_permission(request):
             return {}
-        named = [self.operations[str(name)] for name in self.actions or ()]
+        named = self.offered_operations()
         offered = [one for one in named if self.may_run(request, one)]
         return {one.name: (self._open(one.name), one.name, one.label) for one in offered}
 
@@ -119,7 +127,7 @@ class OperationsAdmin(ReadOnlyAdmin):
         """
         if not self.has_operate_permission(request):
             raise PermissionDenied
-        operation = self.operations.get(name)
+        operation = self.operation_named(name)
         if operation is None:
             raise Http404
         if not self.may_run(request, operation):
@@ -175,7 +183,9 @@ class OperationsAdmin(ReadOnlyAdmin):
             ids = ",".join(str(pk) for pk in numbers[:MOST_ROWS])
             if len(numbers) <= MOST_IN_ADDRESS:
                 return HttpResponseRedirect(f"{self.operate_address(name)}?ids={ids}")
-            operation = self.operations[name]
+            operation = self.operation_named(name)
+            if operation is None:
+                raise Http404
             rows = self.get_queryset(request).filter(pk__in=numbers[:MOST_ROWS])
             targets = self.targets_of(request, operation, rows)
             return self._confirmation(request, operation, targets, posted=ids, missing_reason=False)

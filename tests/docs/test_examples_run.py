@@ -32,6 +32,7 @@ NOT_RUN: Final = {
     "unfollow": "ends what the one above begins",
     "signing_key": "writes below /etc; tests/marketplace/provenance makes keys elsewhere",
     "verify_version": "names a version that has to be published; tests/marketplace/provenance verifies some",
+    "audience": "names a skill that has to be published; tests/vskill/accounts shows one to a team",
     "semgrep_scanner": "runs until it is stopped; tests/submissions/external_scans starts it",
     "--skill": "names a skill that has to be published",
     "--skills": "writes many; tests/end_to_end/test_many_skills writes fewer",
@@ -48,7 +49,7 @@ NOT_RUN: Final = {
 }
 # Commands that are named in running text without the arguments that they need.
 NAMED_ALONE: Final = tuple(
-    f"manage.py {name}" for name in ("block", "claim", "job", "known_bad", "scan", "token", "webhook")
+    f"manage.py {name}" for name in ("block", "claim", "job", "known_bad", "scan", "team", "token", "webhook")
 )
 
 

@@ -18,6 +18,7 @@ pytestmark = pytest.mark.database
 
 # What the commands of this project that use its tables are called with.
 ARGUMENTS = {
+    "audience": ["hello-skill"],
     "block": ["list"],
     "check_repositories": [],
     "follow": ["--list"],
@@ -43,6 +44,7 @@ ARGUMENTS = {
     "sign_published": [],
     "signing_key": ["list"],
     "submit": ["acme/skills"],
+    "team": ["list"],
     "token": ["list"],
     "verify_store": [],
     "verify_version": ["hello-skill", "1.0.0"],

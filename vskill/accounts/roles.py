@@ -40,7 +40,9 @@ class Action(StrEnum):
 _RANK: Final = {role: rank for rank, role in enumerate(Role)}
 # The least role for each action.
 _LEAST: Final = dict(zip(Action, Role, strict=True))
-_GRANTING: Final = frozenset(f"vskill.{verb}_rolegrant" for verb in ("add", "change", "delete", "view"))
+_GRANTING: Final = frozenset(
+    f"vskill.{verb}_{model}" for model in ("rolegrant", "team") for verb in ("add", "change", "delete", "view")
+)
 # Permissions of staff which no role was granted to, and the role that they come to.
 _OF_STAFF: Final = (
     (Role.OPERATOR, "marketplace.change_skillentry"),
