@@ -94,6 +94,42 @@ class NotificationSubscription(models.Model):
         return f"{self.way} {self.pk} of {self.owner or 'the operators'}"
 
 
+class NotificationPreference(models.Model):
+    """How one account is told in one environment: its address of mail, how often, and its own feed.
+
+    ``address`` counts once it is confirmed; ``confirm_at`` is when the mail that asks for that is due. ``rhythm`` is
+    at_once or daily, and no mail is sent before ``next_at``. ``feed_digest`` is the SHA-256 of the secret in the
+    address of the feed, empty: it has none.
+    """
+
+    namespace = models.CharField(max_length=64)
+    owner_id = models.BigIntegerField()
+    owner = models.CharField(max_length=150)
+    address = models.CharField(max_length=254, blank=True)
+    asked_at = models.DateTimeField(null=True, blank=True)
+    confirm_at = models.DateTimeField(null=True, blank=True)
+    confirm_tries = models.IntegerField(default=0)
+    confirmed_at = models.DateTimeField(null=True, blank=True)
+    rhythm = models.CharField(max_length=16, default="at_once")
+    next_at = models.DateTimeField(null=True, blank=True)
+    feed_digest = models.CharField(max_length=64, blank=True, default="")
+
+    class Meta:
+        verbose_name = "notification preference"
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.UniqueConstraint(fields=["namespace", "owner_id"], name="preference_once"),
+            models.UniqueConstraint(fields=["feed_digest"], condition=~Q(feed_digest=""), name="preference_feed"),
+        ]
+        indexes: ClassVar[list[models.Index]] = [
+            models.Index(
+                fields=["namespace", "confirm_at"], condition=Q(confirm_at__isnull=False), name="preference_confirm"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"how {self.owner} is told"
+
+
 class NotificationDelivery(models.Model):
     """One event on its way to one subscription: due at a time, leased to one process, delivered or given up.
 

@@ -10,6 +10,8 @@ from submissions import api, api_many, described, job_pages, live_status, submit
 from submissions.claiming import views as claiming
 from submissions.external_scans import views as external_scans
 from submissions.following import views as following
+from submissions.notifications import feeds as notification_feeds
+from submissions.notifications import pages as notifications
 from submissions.scan_again import clawhub_scan
 from submissions.scan_again import views as scan_again
 from submissions.uploads import views as uploads
@@ -36,6 +38,11 @@ urlpatterns = [
     path("submit", submit_page.submit, name="submit"),
     path("account/publishers", claiming.own_publishers, name="own-publishers"),
     path("queue", views.queue, name="queue"),
+    path("account/notifications", notifications.notifications, name="notifications"),
+    path("account/notifications/confirm/<str:token>", notifications.confirm_address, name="confirm-address"),
+    path("account/notifications/end/<str:token>", notifications.unsubscribe_from_mails, name="unsubscribe"),
+    path("feeds/notifications.atom", notification_feeds.own_feed, name="own-feed"),
+    path("feeds/notifications/<str:secret>.atom", notification_feeds.secret_feed, name="secret-feed"),
     path("submissions/<str:submission_id>", views.submission, name="submission"),
     path("submissions/<str:submission_id>/events", live_status.events, name="submission-events"),
     path("submissions/<str:submission_id>/appeal", views.appeal_against, name="appeal"),

@@ -21,6 +21,7 @@ from submissions.store.queries import get_submission_index, recently_decided
 from submissions.store.records import SubmissionNotFound
 from submissions.store.shown import read_shown, shown_submissions
 from submissions.store.state_counts import count_states
+from vskill.accounts.access import offers_sign_in
 from vskill.environments import WorkerEnv
 from vskill.kv.errors import VersionConflict
 from vskill.kv.threads import writers
@@ -83,7 +84,7 @@ async def _not_there(env: WorkerEnv, submission_id: str, error: SubmissionNotFou
 
 
 def _submission_context(env: WorkerEnv, submission_id: str) -> dict[str, Any]:
-    return submission_page(env, read_shown(env, submission_id))
+    return {**submission_page(env, read_shown(env, submission_id)), "offers_notifications": offers_sign_in(env)}
 
 
 @require_safe

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from vskill.mail_variables import MAIL_VARIABLES
 from vskill.sign_in_variables import SIGN_IN_VARIABLES
 from vskill.variable_kinds import Fault, Kind
 from vskill.variables import Variable, grouped
@@ -45,6 +46,7 @@ ACCESS_VARIABLES: Final[list[Variable]] = (
         ),
     )
     + SIGN_IN_VARIABLES
+    + MAIL_VARIABLES
 )
 
 

@@ -80,6 +80,40 @@ def check_environments(app_configs: Sequence[Any] | None, **_kwargs: Any) -> lis
 
 
 @register(Tags.compatibility)
+def check_mail(app_configs: Sequence[Any] | None, **_kwargs: Any) -> list[CheckMessage]:
+    """Say what is missing where mails are to be sent: the address that they are from, and that of their links."""
+    if not settings.MAIL_SERVER:
+        if not settings.MAIL_FROM:
+            return []
+        return [
+            CheckWarning(
+                "VSKILL_EMAIL_FROM is set, and no mail is sent.", hint="Set VSKILL_EMAIL_URL as well.", id="vskill.W003"
+            )
+        ]
+    problems: list[CheckMessage] = []
+    if not settings.MAIL_FROM:
+        problems.append(
+            Error(
+                "VSKILL_EMAIL_URL is set, and no address that mails are from.",
+                hint="Set VSKILL_EMAIL_FROM, such as vskill@skills.example.org.",
+                id="vskill.E007",
+            )
+        )
+    try:
+        without = [name for name, env in all_environments().items() if not env.public_url]
+    except ImproperlyConfigured:
+        without = []
+    return problems + [
+        Error(
+            f"Mails of environment {name!r} would have links that lead nowhere.",
+            hint="Set public_url of the environment.",
+            id="vskill.E008",
+        )
+        for name in without
+    ]
+
+
+@register(Tags.compatibility)
 def check_pool(app_configs: Sequence[Any] | None, **_kwargs: Any) -> list[CheckMessage]:
     """Report impossible numbers, and connection pools with fewer connections than there are database threads."""
     if min(settings.KV_READ_WORKERS, settings.KV_WRITE_WORKERS) < 1:

@@ -11,6 +11,7 @@ from pathlib import Path
 from vskill import __version__
 from vskill.configuration import BASE_DIR as CHECKOUT
 from vskill.configuration import load
+from vskill.mail_variables import mail_server
 from vskill.private_files import keep_private
 from vskill.sign_in_variables import SIGN_IN_APPS, sign_in_settings
 from vskill.source_variables import with_common_options
@@ -53,7 +54,6 @@ except OSError as error:
 HOST: str = _value["HOST"]
 PORT: int = _value["PORT"]
 DEMO: bool = _value["DEMO"]
-
 VSKILL_VERSION = __version__
 VSKILL_SOURCE_URL: str = _value["VSKILL_SOURCE_URL"]
 
@@ -146,6 +146,8 @@ AUTH_PASSWORD_VALIDATORS = [
 AUTHENTICATION_BACKENDS = ["vskill.accounts.backend.EnvironmentBackend"]
 SOCIALACCOUNT_PROVIDERS: dict[str, object] = {}
 globals().update(sign_in_settings(_value))
+MAIL_FROM: str = _value["VSKILL_EMAIL_FROM"]
+MAIL_SERVER: dict[str, object] = mail_server(_value["VSKILL_EMAIL_URL"])
 SESSION_ENGINE = "vskill.accounts.sessions"
 CSRF_FAILURE_VIEW = "vskill.web.forged_forms.csrf_failure"
 X_FRAME_OPTIONS = "DENY"
@@ -238,7 +240,6 @@ VSKILL_SCHEDULE = {
     "sign_published": 60.0,
     # Its pace is its own; so often that what a webhook names does not wait.
     "poll_followed": 15.0,
-    # So often that people are told within a quarter of a minute.
     "deliver": 15.0,
     "check_repositories": 300.0,
     # Often and little at a time, because the commands run one after the other.

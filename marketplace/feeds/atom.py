@@ -40,6 +40,17 @@ class About:
     page_path: str
 
 
+@dataclass(frozen=True)
+class Entry:
+    """One entry of a feed: its title, the address of its page, a text, its time, and the end of its id."""
+
+    title: str
+    link: str
+    text: str
+    at: datetime
+    id: str
+
+
 class _Feed(Atom1Feed):
     """A feed whose time is that of its newest entry, and never that of the request: its bytes make its ETag."""
 
@@ -83,6 +94,20 @@ def feed_of_withdrawals(about: About, withdrawals: Iterable[Withdrawal]) -> str:
     return str(feed.writeString("utf-8"))
 
 
+def feed_of_entries(about: About, entries: Iterable[Entry]) -> str:
+    """Return a feed of any entries as XML; whatever they say is plain text in it."""
+    feed = _begin(about)
+    for one in entries:
+        feed.add_item(
+            title=visible(one.title, _LONGEST_TITLE),
+            link=one.link,
+            description=_html(one.text),
+            updateddate=one.at,
+            unique_id=f"tag:{_host(about)},{_SINCE}:{one.id}",
+        )
+    return str(feed.writeString("utf-8"))
+
+
 def _begin(about: About) -> _Feed:
     return _Feed(
         title=visible(about.title, _LONGEST_TITLE),
@@ -98,8 +123,11 @@ def _begin(about: About) -> _Feed:
 
 
 def _id(about: About, kind: str, skill: SkillEntry) -> str:
-    host = (urlsplit(about.base).hostname or "localhost").lower()
-    return f"tag:{host},{_SINCE}:{kind}/{skill.identity or skill.slug}"
+    return f"tag:{_host(about)},{_SINCE}:{kind}/{skill.identity or skill.slug}"
+
+
+def _host(about: About) -> str:
+    return (urlsplit(about.base).hostname or "localhost").lower()
 
 
 def _html(text: str) -> str:

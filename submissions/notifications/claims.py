@@ -40,15 +40,16 @@ def wait_after(attempts: int) -> timedelta:
     return wait * random.uniform(1 - _SPREAD, 1 + _SPREAD)  # noqa: S311 - no secret
 
 
-def _due(env: WorkerEnv) -> QuerySet[NotificationDelivery]:
+def due(env: WorkerEnv, way: Way = Way.WEBHOOK) -> QuerySet[NotificationDelivery]:
+    """Return the deliveries of one way that are due and in nobody's hands."""
     rows = NotificationDelivery.objects.using(env.database)
     free = Q(leased_until=None) | Q(leased_until__lte=Now())
-    return rows.filter(free, namespace=env.name, state=PENDING, due_at__lte=Now(), subscription__way=Way.WEBHOOK)
+    return rows.filter(free, namespace=env.name, state=PENDING, due_at__lte=Now(), subscription__way=way)
 
 
 def count_due(env: WorkerEnv) -> int:
-    """Return how many deliveries are due and in nobody's hands."""
-    return _due(env).count()
+    """Return how many webhooks are due and in nobody's hands."""
+    return due(env).count()
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ def claim(env: WorkerEnv, slots: Slots) -> list[NotificationDelivery]:
 
     One receiver gets two at once, and one that failed last gets one, so that a slow one holds up nobody.
     """
-    waiting = _due(env).values("subscription_id", "subscription__failing_since").annotate(first=Min("due_at"))
+    waiting = due(env).values("subscription_id", "subscription__failing_since").annotate(first=Min("due_at"))
     receivers = list(waiting.order_by("first")[:_MOST_RECEIVERS])
     chosen: list[int] = []
     failing = slots.free_for_failing
@@ -78,7 +79,7 @@ def claim(env: WorkerEnv, slots: Slots) -> list[NotificationDelivery]:
             is_failing = one["subscription__failing_since"] is not None
             if len(chosen) >= slots.free or begun >= (1 if is_failing else _OF_ONE) or (is_failing and failing <= 0):
                 continue
-            of_it = _due(env).filter(subscription_id=one["subscription_id"]).exclude(pk__in=chosen)
+            of_it = due(env).filter(subscription_id=one["subscription_id"]).exclude(pk__in=chosen)
             number = of_it.order_by("due_at", "pk").values_list("pk", flat=True).first()
             if number is not None:
                 chosen.append(number)

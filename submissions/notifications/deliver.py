@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from time import monotonic
 from typing import Any, Final
@@ -14,6 +14,7 @@ from submissions.notifications.audience import accounts_of, may_hear
 from submissions.notifications.claims import Slots, claim, count_due, lease, settle, withhold
 from submissions.notifications.errors import SecretUnreadable
 from submissions.notifications.fan_out import fan_out, forget_old, new_key, waiting_events
+from submissions.notifications.mail_delivery import send_mails
 from submissions.notifications.send import Answer, post
 from submissions.notifications.signing import opened, signed_headers
 from submissions.notifications.subscriptions import subscription
@@ -35,7 +36,7 @@ class DeliverReport:
     """What a run did: ``events`` taken out of the outbox, and the deliveries ``made`` of them.
 
     Of the deliveries that were due it ``delivered`` some; ``retried`` are due again later, ``failed`` are given up, and
-    ``lost`` were another process's by then. In a dry run ``events`` and ``due`` are what waits.
+    ``lost`` were another process's by then; ``mails`` were sent. In a dry run ``events`` and ``due`` are what waits.
     """
 
     environment: str
@@ -46,10 +47,19 @@ class DeliverReport:
     retried: int = 0
     failed: int = 0
     lost: int = 0
+    mails: int = 0
 
     def as_json(self) -> dict[str, Any]:
         """Return plain values for ``json.dumps``."""
         return asdict(self)
+
+    def count(self, states: Iterable[str]) -> None:
+        """Count deliveries that came to these states."""
+        for state in states:
+            self.delivered += state == NotificationDelivery.DELIVERED
+            self.retried += state == NotificationDelivery.PENDING
+            self.failed += state == NotificationDelivery.FAILED
+            self.lost += state == "lost"
 
 
 async def deliver(
@@ -61,7 +71,7 @@ async def deliver(
 ) -> DeliverReport:
     """Tell people of what happened in the current environment, and return what was done.
 
-    At most ``limit`` deliveries are attempted, and none is begun after ``seconds``. ``progress`` gets the number of
+    At most ``limit`` webhooks are attempted, and none is begun after ``seconds``. ``progress`` gets the number of
     those that are done and of all. Any number of runs share the work: each delivery is leased to one. ``dry_run`` only
     counts. Raises ``WorkerEnvMissing`` outside a scope, and MachineFault.
     """
@@ -79,7 +89,14 @@ async def deliver(
         if not events:
             break
     report.due = await readers.run(count_due, env)
-    await _Run(env, report, limit, ends_at, progress).all()
+    # Beside the webhooks, on a thread, so that a slow mail server holds none of them up.
+    mails = asyncio.ensure_future(writers.run(send_mails, env, ends_at=ends_at))
+    try:
+        await _Run(env, report, limit, ends_at, progress).all()
+    finally:
+        # What has begun on a thread runs to its end.
+        report.mails, states = await mails
+    report.count(states)
     await writers.run(forget_old, env)
     await note_run(env, WORK, report.as_json(), ended_at=await readers.run(database_now, env.database))
     return report
@@ -130,11 +147,7 @@ class _Run:
 
     def _count(self, task: asyncio.Task[str]) -> None:
         del self._begun[task]
-        state = task.result()
-        self._report.delivered += state == NotificationDelivery.DELIVERED
-        self._report.retried += state == NotificationDelivery.PENDING
-        self._report.failed += state == NotificationDelivery.FAILED
-        self._report.lost += state == "lost"
+        self._report.count([task.result()])
         self._done += 1
         self._progress(self._done, max(self._report.due, self._done))
 

@@ -34,6 +34,8 @@ class Way(StrEnum):
     """How somebody is told."""
 
     WEBHOOK = "webhook"
+    MAIL = "mail"
+    FEED = "feed"
 
 
 class Scope(StrEnum):
@@ -70,6 +72,14 @@ def add_webhook(
     made = _add(env, Way.WEBHOOK, wish, created_by=created_by, owner=owner, url=address, secret=sealed(secret))
     logger.info("webhook %d was added by %s", made.pk, visible(created_by, 60))
     return made, secret
+
+
+def add(env: WorkerEnv, way: Way, wish: Wish, *, owner: Any) -> NotificationSubscription:
+    """Let the account ``owner`` be told of what ``wish`` says, and return the subscription.
+
+    ``way`` is mail or the own feed. Raises ``SubscriptionRefused``.
+    """
+    return _add(env, way, wish, created_by=owner.get_username(), owner=owner)
 
 
 def _add(

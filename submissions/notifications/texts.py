@@ -11,7 +11,9 @@ from marketplace.addresses import skill_href
 from submissions.notification_models import NotificationEvent
 from submissions.outbox import Kind
 from submissions.presentation import submission_path
+from submissions.states import STATES, State
 from vskill.environments import WorkerEnv
+from vskill.hidden_characters import visible
 from vskill.kv.clock import isoformat
 
 TEST: Final = "test"
@@ -22,6 +24,34 @@ TYPES: Final = {
     Kind.WITHDRAWN: "skill.withdrawn",
     Kind.VERDICT_CHANGED: "skill.verdict_changed",
 }
+
+
+_WORDS: Final = {
+    Kind.PUBLISHED: "Published",
+    Kind.HELD: "Held for review",
+    Kind.REFUSED: "Refused",
+    Kind.WITHDRAWN: "Withdrawn",
+    Kind.VERDICT_CHANGED: "Verdict changed",
+}
+_LONGEST: Final = 120
+
+
+def title_of(event: NotificationEvent) -> str:
+    """Return an event in one line, with what its author wrote made visible."""
+    data: dict[str, Any] = event.data
+    what = f"{data.get('slug') or data.get('name') or 'a skill'} {data.get('version', '')}".strip()
+    words = _state_words(data) if event.kind == Kind.REFUSED else _WORDS[Kind(event.kind)]
+    return f"{words}: {visible(what, _LONGEST)}"
+
+
+def _state_words(data: dict[str, Any]) -> str:
+    state = str(data.get("state", ""))
+    return STATES[State(state)].label if state in set(State) else _WORDS[Kind.REFUSED]
+
+
+def reason_of(event: NotificationEvent) -> str:
+    """Return why, in a sentence, as far as there is one."""
+    return visible(" ".join(str(event.data.get("reason", "")).split()), 600)
 
 
 def page_of(env: WorkerEnv, event: NotificationEvent) -> str:

@@ -64,6 +64,11 @@ OTHERS = {
         "/sign-out",
         "/account",
         "/account/tokens",
+        "/account/notifications",
+        "/account/notifications/confirm/{}",
+        "/account/notifications/end/{}",
+        "/feeds/notifications.atom",
+        "/feeds/notifications/{}.atom",
         "/account/publishers",
     ),
 }

@@ -32,6 +32,7 @@ class Command(LookingCommand):
             self.stdout.write(f"{report.environment}: {report.events} events wait, {report.due} deliveries are due")
         elif options["verbosity"]:
             self.stdout.write(
-                f"{report.environment}: {report.events} events, {report.delivered} delivered, {report.retried} to be "
+                f"{report.environment}: {report.events} events, {report.delivered} delivered ({report.mails} mails), "
+                f"{report.retried} to be "
                 f"tried again, {report.failed} given up"
             )

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import ssl
 import threading
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from tests.submissions.source.https_host import CERTIFICATE, KEY
 from vskill.environments import WorkerEnv
@@ -94,16 +95,11 @@ async def stays_silent(writer: asyncio.StreamWriter) -> None:
 
 
 @contextmanager
-def receiver() -> Iterator[Receiver]:
-    """Run a receiver on a thread of its own."""
-    one, loop = Receiver(), asyncio.new_event_loop()
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(CERTIFICATE, KEY)
-
-    async def start() -> asyncio.Server:
-        # Handshakes that fail are what some tests want.
-        loop.set_exception_handler(lambda _loop, _context: None)
-        return await asyncio.start_server(one.handle, "127.0.0.1", 0, ssl=context)
+def served(start: Callable[[], Coroutine[Any, Any, asyncio.Server]]) -> Iterator[int]:
+    """Run the server that ``start`` returns on a thread of its own, and yield its port."""
+    loop = asyncio.new_event_loop()
+    # Handshakes that fail are what some tests want.
+    loop.set_exception_handler(lambda _loop, _context: None)
 
     async def end(server: asyncio.Server) -> None:
         server.close()
@@ -115,11 +111,20 @@ def receiver() -> Iterator[Receiver]:
     thread = threading.Thread(target=loop.run_forever)
     thread.start()
     server = asyncio.run_coroutine_threadsafe(start(), loop).result()
-    one.port = server.sockets[0].getsockname()[1]
     try:
-        yield one
+        yield server.sockets[0].getsockname()[1]
     finally:
         asyncio.run_coroutine_threadsafe(end(server), loop).result()
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()
+
+
+@contextmanager
+def receiver() -> Iterator[Receiver]:
+    """Run a receiver on a thread of its own."""
+    one = Receiver()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(CERTIFICATE, KEY)
+    with served(lambda: asyncio.start_server(one.handle, "127.0.0.1", 0, ssl=context)) as one.port:
+        yield one

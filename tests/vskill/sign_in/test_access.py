@@ -27,8 +27,10 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 PASSWORD: Final = "long enough to pass"
 # Everything that answers a stranger of a closed registry: it leads to the sign-in, tells no more than that the server
-# is alive, checks the signature of a scanner or a git host, or lets a program wait for whoever lets it in.
+# is alive, checks the signature of a scanner or a git host, lets a program wait for whoever lets it in, or knows an
+# account by the link of a mail or the secret address of a feed.
 FOR_STRANGERS: Final = {
+    *("/account/notifications/confirm/{}", "/account/notifications/end/{}", "/feeds/notifications/{}.atom"),
     "/api/v1/webhooks/{}",
     *("/api/cli/device/code", "/api/cli/device/token"),
     *("/sign-in/github", "/sign-in/github/callback", "/sign-in/oidc/{}", "/sign-in/oidc/{}/callback"),
@@ -39,6 +41,7 @@ READ_BY_POST: Final = {
     "/mcp",
     "/device",
     "/account/tokens",
+    "/account/notifications",
     "/api/v1/skills/check-updates",
     "/api/v1/skills/installs",
     "/api/v1/skills/{}/installs",
