@@ -186,7 +186,7 @@ OPERATIONS: Final[dict[str, dict[str, Any]]] = {
             errors=(413,),
             body=shape(
                 {
-                    "skills": listed(shape({"name": TEXT, "currentVersion": TEXT})) | {"maxItems": MOST_CHECKED},
+                    "skills": listed(shape({}, {"name": TEXT, "currentVersion": TEXT})) | {"maxItems": MOST_CHECKED},
                 }
             ),
         )
