@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
+from asgiref.sync import sync_to_async
 from django.db.models import F
 from pytest_django.fixtures import Settings
 
 from submissions.models import SubmissionEntry
-from submissions.notification_models import NotificationDelivery, NotificationEvent
+from submissions.notification_models import NotificationDelivery, NotificationEvent, NotificationPreference
+from submissions.notifications.deliver import deliver
 from submissions.notifications.subscriptions import Wish, add_webhook
 from submissions.outbox import Kind
 from submissions.states import State
+from tests.submissions.notifications.mail_server import mail_server
 from tests.submissions.notifications.receiver import receiver
-from tests.submissions.notifications.told import end, run_deliver
+from tests.submissions.notifications.told import confirmed, end, person, run_deliver
 from tests.vskill.kv.test_processes import ROOT, database_url
 from vskill.environments import WorkerEnv, get_environment
+from vskill.worker_context import run_with_worker_env
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -35,6 +41,28 @@ POINTS: Final = (
     *("p6:lease:before:1", "p7:lease:after:1", "p8:lease:before:2", "p9:lease:after:2", "p10:log:after:1"),
 )
 SENT_BEFORE: Final = {"p8", "p9", "p10"}
+
+
+def _run_and_kill(
+    tmp_path: Path, settings: Settings, environments: dict[str, Any], points: Sequence[str], **variables: str
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "tests.submissions.notifications.killed_deliver", *points],
+        cwd=ROOT,
+        env={
+            **os.environ,
+            "DATABASE_URL": database_url(),
+            "DJANGO_SETTINGS_MODULE": "vskill.settings",
+            "VSKILL_DATA_DIR": str(tmp_path / "data"),
+            # What sealed the secrets here.
+            "VSKILL_SECRET_KEY": settings.SECRET_KEY,
+            "VSKILL_ENVIRONMENTS": json.dumps(environments),
+            **variables,
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 def test_an_event_is_told_wherever_a_process_dies_and_its_id_stays(tmp_path: Path, settings: Settings) -> None:
@@ -49,22 +77,7 @@ def test_an_event_is_told_wherever_a_process_dies_and_its_id_stays(tmp_path: Pat
             add_webhook(env, hook.url(f"/{name}"), Wish(list(Kind)), created_by="root")
             if name not in ("p0", "p1"):
                 end(env)
-        killed = subprocess.run(
-            [sys.executable, "-m", "tests.submissions.notifications.killed_deliver", *POINTS],
-            cwd=ROOT,
-            env={
-                **os.environ,
-                "DATABASE_URL": database_url(),
-                "DJANGO_SETTINGS_MODULE": "vskill.settings",
-                "VSKILL_DATA_DIR": str(tmp_path / "data"),
-                # What sealed the secrets here.
-                "VSKILL_SECRET_KEY": settings.SECRET_KEY,
-                "VSKILL_ENVIRONMENTS": json.dumps(environments),
-            },
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        killed = _run_and_kill(tmp_path, settings, environments, POINTS)
         assert killed.stdout.split() == [str(-signal.SIGKILL)] * len(POINTS), killed.stderr
         assert {one.path[1:] for one in hook.taken} == SENT_BEFORE
         # The leases of the dead end by themselves.
@@ -83,3 +96,38 @@ def test_an_event_is_told_wherever_a_process_dies_and_its_id_stays(tmp_path: Pat
             assert len({one.headers["webhook-id"] for one in taken}) == 1, name
             assert len({one.body for one in taken}) == 1, name
             assert NotificationDelivery.objects.get(namespace=name).state == "delivered", name
+
+
+def test_a_mail_that_was_taken_before_a_kill_comes_again_with_the_same_id(tmp_path: Path, settings: Settings) -> None:
+    with mail_server() as post:
+        settings.MAIL_SERVER, settings.MAIL_FROM = post.options, "vskill@example.net"
+        environments = {"m0": {"hosts": ["0.test"], "public_url": "https://0.test"}}
+        settings.VSKILL_ENVIRONMENTS = environments
+        env = get_environment("m0")
+        confirmed(env, person("ada", ""), "ada@example.org")
+        end(env, submitterAccount="ada")
+        url = f"smtp://127.0.0.1:{post.options['port']}"
+        mail = {"VSKILL_EMAIL_URL": url, "VSKILL_EMAIL_FROM": "vskill@example.net"}
+        killed = _run_and_kill(tmp_path, settings, environments, ["m0:lease:before:2"], **mail)
+        assert killed.stdout.split() == [str(-signal.SIGKILL)], killed.stderr
+        assert len(post.taken) == 1
+        assert run_deliver(env).mails == 0
+
+        NotificationDelivery.objects.update(leased_until=F("leased_until") - timedelta(hours=1))
+        NotificationPreference.objects.update(next_at=None)
+        assert run_deliver(env).mails == 1
+        assert len({one["Message-ID"] for one in post.taken}) == 1
+        assert NotificationDelivery.objects.get().state == "delivered"
+
+
+async def test_two_runs_at_once_send_each_mail_once(env: WorkerEnv, settings: Settings) -> None:
+    def begin() -> None:
+        for name in ("ada", "bob", "eve"):
+            confirmed(env, person(name), f"{name}@example.org")
+            end(env, submitterAccount=name)
+
+    with mail_server() as post:
+        settings.MAIL_SERVER, settings.MAIL_FROM = post.options, "vskill@example.net"
+        await sync_to_async(begin)()
+        await asyncio.gather(*(run_with_worker_env(env, deliver) for _ in range(3)))
+        assert sorted(one["To"] for one in post.taken) == ["ada@example.org", "bob@example.org", "eve@example.org"]

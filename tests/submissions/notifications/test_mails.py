@@ -29,7 +29,7 @@ from submissions.notifications.subscriptions import Scope, Wish
 from submissions.outbox import Kind
 from submissions.states import State
 from tests.submissions.notifications.mail_server import MailServer, mail_server
-from tests.submissions.notifications.told import end, make_due, person, run_deliver
+from tests.submissions.notifications.told import confirmed, end, make_due, person, run_deliver
 from vskill.checks import check_mail
 from vskill.configuration import VARIABLES
 from vskill.environments import WorkerEnv
@@ -50,11 +50,7 @@ def post(settings: Settings) -> Iterator[MailServer]:
 @pytest.fixture
 def ada(env: WorkerEnv, post: MailServer) -> Any:
     """Return an account whose address is confirmed."""
-    made = person("ada")
-    ask_to_confirm(env, made, ADDRESS)
-    NotificationPreference.objects.update(confirm_at=None)
-    confirm(env, confirm_token(env, preference(env, made)))
-    return made
+    return confirmed(env, person("ada"), ADDRESS)
 
 
 def let_time_pass(**columns: timedelta) -> None:
@@ -196,10 +192,7 @@ class TestMails:
         assert post.taken[0]["Message-ID"] == f"<{key}.1@127.0.0.1>"
 
     def test_whose_role_has_ended_gets_no_mail(self, env: WorkerEnv, post: MailServer) -> None:
-        rita = person("rita", "reviewer")
-        ask_to_confirm(env, rita, "rita@example.org")
-        NotificationPreference.objects.update(confirm_at=None)
-        confirm(env, confirm_token(env, preference(env, rita)))
+        rita = confirmed(env, person("rita", "reviewer"), "rita@example.org")
         add_mail(env, rita, Wish([Kind.HELD]))
         end(env)
         let_time_pass()

@@ -9,8 +9,9 @@ from asgiref.sync import async_to_sync
 from django.contrib.auth import get_user_model
 from django.db.models import F
 
-from submissions.notification_models import NotificationDelivery, NotificationSubscription
+from submissions.notification_models import NotificationDelivery, NotificationPreference, NotificationSubscription
 from submissions.notifications.deliver import DeliverReport, deliver
+from submissions.notifications.preferences import ask_to_confirm, confirm, confirm_token, preference
 from submissions.states import State
 from submissions.store.records import Submission
 from submissions.store.transitions import transition
@@ -56,3 +57,11 @@ def person(name: str, role: str = "submitter", **columns: Any) -> Any:
             user=made, environment="default", role=role, granted_by="test", granted_at="2026-01-01T00:00:00Z"
         )
     return made
+
+
+def confirmed(env: WorkerEnv, account: Any, address: str) -> Any:
+    """Let an account have a confirmed address, as if the mail that asks for that had come; return the account."""
+    ask_to_confirm(env, account, address)
+    NotificationPreference.objects.filter(owner_id=account.pk).update(confirm_at=None)
+    confirm(env, confirm_token(env, preference(env, account)))
+    return account
