@@ -89,6 +89,15 @@ def file_href(slug: str, path: str) -> str:
     return skill_href(slug, f"files/{quote(path)}")
 
 
+def repository_of(skill_url: str, version_url: str) -> str:
+    """Return the address of the repository that a version is from.
+
+    ``version_url`` is the one that is written of the version, because its skill, whose is ``skill_url``, changed hands
+    since; it is empty otherwise.
+    """
+    return version_url or skill_url
+
+
 def ref_words(ref: str) -> str:
     """Return in words which branch or tag a stored ref is, safe to show; '' for none, as of an upload.
 

@@ -24,6 +24,7 @@ from marketplace.reference_admin import ReferenceAdmin
 from marketplace.report_admin import ReportAdmin
 from marketplace.skill_sets.admin import CollectionAdmin
 from marketplace.skills.visibility import light_versions
+from marketplace.transfer_admin import TransferAdmin
 from marketplace.visitor_reports.reports import open_reports
 from vskill.accounts.audiences import MEMBERS
 from vskill.accounts.teams import name_of_audience
@@ -41,6 +42,7 @@ __all__ = [
     "ReferenceAdmin",
     "ReportAdmin",
     "SkillAdmin",
+    "TransferAdmin",
 ]
 
 Target = tuple[SkillEntry, str]

@@ -234,9 +234,9 @@ class SkillVersion(models.Model):
     submission_id = models.CharField(max_length=64)
     declared_version = models.CharField(max_length=64, blank=True, default="")
     commit_sha = models.CharField(max_length=64)
-    # With a default in the database, because the previous release inserts rows without it.
+    # With defaults in the database: the previous release inserts rows without. Empty and None are where the skill is.
     source_ref = models.CharField(max_length=300, blank=True, default="", db_default="")
-    # None for versions from before there were several; the skill's own folder is meant.
+    repo_url = models.CharField(max_length=500, blank=True, default="", db_default="")
     skill_path = models.CharField(max_length=400, null=True, blank=True)  # noqa: DJ001 - empty is the root
     content_hash = models.CharField(max_length=64)
     fingerprint = models.CharField(max_length=64)

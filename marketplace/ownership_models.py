@@ -14,6 +14,9 @@ WAITING = "waiting"
 PROVEN = "proven"
 OFFERED = "offered"
 DONE = "done"
+DECLINED = "declined"
+WITHDRAWN = "withdrawn"
+UNDONE = "undone"
 
 
 class PublisherClaim(models.Model):

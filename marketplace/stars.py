@@ -30,6 +30,19 @@ def stars_of(env: WorkerEnv, skill: SkillEntry) -> int:
     return rows.filter(prefix_range("key", _prefix(skill))).count()
 
 
+def move_stars(env: WorkerEnv, before: str, after: str) -> None:
+    """Give the stars of the skill with the identity ``before`` to the one that it has now, in a transfer."""
+    namespace, cursor = KVNamespace(KVEntry, env), None
+    while True:
+        page = namespace.list_sync(f"star:{before}:", cursor=cursor)
+        for key in page.keys:
+            namespace.put_sync(f"star:{after}:{key.name.rpartition(':')[2]}", {})
+            namespace.delete_sync(key.name)
+        if page.list_complete:
+            return
+        cursor = page.cursor
+
+
 def _prefix(skill: SkillEntry) -> str:
     # The identity stays when a skill is renamed.
     return f"star:{skill.identity or skill.slug}:"

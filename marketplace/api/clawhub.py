@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from django.http import HttpResponse
 
-from marketplace.addresses import public_base
+from marketplace.addresses import public_base, repository_of
 from marketplace.api.bounds import LIST_LIMIT, LONGEST_CURSOR, SEARCH_LIMIT
 from marketplace.api.contract import contract_fields
 from marketplace.api.http import (
@@ -269,8 +269,8 @@ def _verification(call: ApiCall, skill: SkillEntry, found: SkillVersion) -> dict
         "card": {"available": False},
         "artifact": {"kind": "zip", "sha256": found.zip_sha256, "size": found.zip_size},
         "provenance": {
-            "repository": skill.repo_url,
-            "path": skill.skill_path,
+            "repository": repository_of(skill.repo_url, found.repo_url),
+            "path": skill.skill_path if found.skill_path is None else found.skill_path,
             "commit": found.commit_sha,
             "ref": found.source_ref or None,
         },

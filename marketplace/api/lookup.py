@@ -8,9 +8,8 @@ from marketplace.api.http import ApiCall, ApiError, parameter
 from marketplace.catalog import find_skill_sync, find_version_sync, is_visible
 from marketplace.models import ArchiveBlob, Collection, SkillEntry, SkillVersion
 from marketplace.skill_sets.reading import find_collection, near_collections
-from marketplace.skills.handles import is_named
+from marketplace.skills.handles import is_named, is_of_repository
 from marketplace.skills.near_names import near_publishers, near_slugs, with_near
-from marketplace.skills.publishers import publisher_of
 from marketplace.skills.visibility import light_versions
 from marketplace.skills.withdrawal import nothing_offered, why_withdrawn, withheld
 from vskill.environments import WorkerEnv
@@ -38,9 +37,9 @@ def visible_skill(
     if skill is None:
         near = near_slugs(env, slug) if suggest else []
         raise ApiError(404, with_near(SKILL_NOT_FOUND, near))
-    if owner and not is_named(skill, owner):
+    if owner and not is_named(env, skill, owner):
         raise ApiError(404, SKILL_NOT_FOUND)
-    if repo and repo.lower() != publisher_of(skill.repo_url).repository:
+    if repo and not is_of_repository(env, skill, repo):
         raise ApiError(404, SKILL_NOT_FOUND)
     if not hidden and not is_visible(skill):
         reason = withheld(skill)

@@ -15,8 +15,8 @@ from typing import Any, Final
 from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
 
-from marketplace.models import PublisherClaim
-from marketplace.ownership_models import PROVEN, WAITING
+from marketplace.models import PublisherClaim, SkillTransfer
+from marketplace.ownership_models import OFFERED, PROVEN, WAITING, WITHDRAWN
 from marketplace.skills.publishers import publisher_of
 from marketplace.skills.store import record_event
 from vskill.environments import WorkerEnv
@@ -170,6 +170,11 @@ def end(env: WorkerEnv, claim: PublisherClaim, *, actor: str, reason: str) -> bo
     with transaction.atomic(using=env.database):
         ended = bool(row.update(state=ENDED, ended_at=now, ended_by=actor, end_reason=reason))
         if ended and claim.state == PROVEN:
+            # What it offered to others is its own no more.
+            offered = SkillTransfer.objects.using(env.database).filter(namespace=env.name, state=OFFERED)
+            offered.filter(from_publisher=claim.publisher).update(
+                state=WITHDRAWN, decided_by=actor[:150], decided_at=now
+            )
             _note(env, claim, "claim ended", actor, f"of {claim.account_name}: {reason}")
     return ended
 

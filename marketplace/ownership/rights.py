@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from marketplace.ownership.claims import owner_claim
-from marketplace.skills.publishers import publisher_identity, upload_address
 from vskill.accounts.limits import limit_of
 from vskill.accounts.roles import Action, may
 from vskill.environments import WorkerEnv
@@ -23,11 +22,12 @@ def may_act_for(account: Any, env: WorkerEnv, publisher: str) -> bool:
 
 
 def owns(account: Any, env: WorkerEnv, publisher: str) -> bool:
-    """Return whether ``account`` has the proven claim of a publisher, by its identity, or uploads as that one."""
+    """Return whether ``account`` has the proven claim of a publisher, by its identity, in an environment.
+
+    What an account uploads is its own by another rule, which knows accounts that had its name before.
+    """
     limit = limit_of(account)
     if not publisher or (limit is not None and env.name not in limit):
         return False
-    if publisher == publisher_identity(upload_address(account.get_username(), "any")):
-        return True
     claim = owner_claim(env, publisher)
     return claim is not None and claim.account_id == account.pk

@@ -27,7 +27,7 @@ async def owned_skill(request: HttpRequest, handle: str, slug: str) -> HttpRespo
 
     def answer() -> HttpResponse:
         found = find_skill_sync(env, slug.lower())
-        if found is None or not is_named(found, handle):
+        if found is None or not is_named(env, found, handle):
             raise absent(env, slug, "")
         return present_page(request, found.slug)
 

@@ -9,7 +9,7 @@ from urllib.parse import urlencode, urlsplit
 
 from django.utils.safestring import SafeString
 
-from marketplace.addresses import archive_href, publisher_href, ref_words, skill_href
+from marketplace.addresses import archive_href, publisher_href, ref_words, repository_of, skill_href
 from marketplace.catalog import fetchable_versions, find_skill_sync, find_version_sync
 from marketplace.judgement import verdict_of, was_scanned
 from marketplace.models import SkillEntry, SkillVersion
@@ -70,7 +70,8 @@ def why_absent(env: WorkerEnv, slug: str, version: str = "") -> str:
 def head(found: Found) -> dict[str, Any]:
     """Return the context of the head that all pages of a skill share."""
     skill, version = found.skill, found.version
-    web = urlsplit(skill.repo_url).scheme in {"http", "https"}
+    source = repository_of(skill.repo_url, version.repo_url)
+    web = urlsplit(source).scheme in {"http", "https"}
     newest = newest_scan(version)
     return {
         "skill": {
@@ -80,10 +81,11 @@ def head(found: Found) -> dict[str, Any]:
             "owner": skill.publisher_handle,
             "publisher_href": publisher_href(skill.publisher_handle),
             "description": version.description,
-            "repo_url": skill.repo_url,
+            "repo_url": source,
             # Only http and https become links; file: and other schemes stay text.
-            "repo_href": skill.repo_url if web else "",
-            "uploaded": is_uploaded(skill.repo_url),
+            "repo_href": source if web else "",
+            "now_from": skill.repo_url if source != skill.repo_url else "",
+            "uploaded": is_uploaded(source),
             "path": folder_of(found.skill, found.version),
             "also_at": () if found.exact else also_at(found.skill),
             "source_gone": source_gone(found.skill),
@@ -100,7 +102,7 @@ def head(found: Found) -> dict[str, Any]:
             "license": version.license,
             "compatibility": version.compatibility,
             "commit_sha": version.commit_sha,
-            "commit_href": source_href(skill.repo_url, version.commit_sha, f"{folder_of(found.skill, found.version)}/"),
+            "commit_href": source_href(source, version.commit_sha, f"{folder_of(found.skill, found.version)}/"),
             "ref": ref_words(version.source_ref),
             "content_hash": version.content_hash,
             "zip_sha256": version.zip_sha256,
@@ -164,7 +166,7 @@ def rendered(found: Found, path: str, text: str) -> SafeString:
         paths=frozenset(file["path"] for file in version.manifest),
         path=path,
         exact=found.exact,
-        repo_url=skill.repo_url,
+        repo_url=repository_of(skill.repo_url, version.repo_url),
         commit_sha=version.commit_sha,
         skill_path=folder_of(found.skill, found.version),
     )

@@ -33,6 +33,7 @@ _WITHDRAWALS: Final = {
     "deleted": "deleted",
     "restored": "restored",
     "renamed": "renamed",
+    "transferred": "transferred",
 }
 CLOSED: Final = "closed"
 _FLAGS: Final = {"flagged": "flagged", "flag cleared": "flag-cleared"}

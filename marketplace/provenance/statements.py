@@ -7,7 +7,7 @@ import json
 from pathlib import PurePosixPath
 from typing import Any, Final
 
-from marketplace.addresses import UPLOAD_REF
+from marketplace.addresses import UPLOAD_REF, repository_of
 from marketplace.judgement import verdict_of
 from marketplace.models import SigningKey, SkillVersion, VersionSignature
 from marketplace.provenance.dsse import envelope
@@ -27,8 +27,9 @@ def publication_statement(env: WorkerEnv, version: SkillVersion) -> dict[str, An
     skill, slug = version.skill, version.skill.slug
     archives = (("zip", version.zip_sha256), ("tar.gz", version.tar_sha256))
     path = skill.skill_path if version.skill_path is None else version.skill_path
+    repository = repository_of(skill.repo_url, version.repo_url)
     source = {
-        "uri": skill.repo_url if version.source_ref == UPLOAD_REF else f"git+{skill.repo_url}",
+        "uri": repository if version.source_ref == UPLOAD_REF else f"git+{repository}",
         "digest": source_digest(version),
         "ref": version.source_ref,
         "path": path,

@@ -10,15 +10,18 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from collections.abc import Iterator
+from itertools import chain
 from typing import Final
 
 from marketplace.derived_models import SkillCount, SkillCountChange
-from marketplace.models import SkillEntry
+from marketplace.models import SkillEntry, SkillTransfer
+from marketplace.ownership_models import DONE, UNDONE
 from marketplace.skills.counts import PUBLISHER
 from marketplace.skills.publishers import publisher_of
 from marketplace.skills.visibility import visible_skills
 from vskill.environments import WorkerEnv
-from vskill.kv.codec import prefix_end
+from vskill.kv.codec import is_storable, prefix_end
 
 _TAKEN_BY_EVERY_CLIENT: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,38}")
 # Dots between words without two hyphens in a row can be written as two hyphens, and read back.
@@ -27,6 +30,9 @@ _SPELT: Final = re.compile(r"[a-z0-9]+(--?[a-z0-9]+)*")
 _LONGEST: Final = 39
 # 80 bits in base 32; nobody finds a second handle with the same.
 _DIGEST_LETTERS: Final = 16
+# A short name, and transfers that followed each other.
+_MOST_HOPS: Final = 6
+_MOST_HOMES: Final = 50
 _HASHED: Final = re.compile(r"(?P<beginning>[a-z0-9-]+)---[a-z2-7]{16}")
 
 
@@ -47,24 +53,68 @@ def short_handle(handle: str) -> str:
 def present_handle(env: WorkerEnv, written: str) -> str:
     """Return the handle that somebody wrote, as it is, with ``@`` or in capitals, or as a short one.
 
-    What names nobody is returned in small letters. Call it on a database thread.
+    The name of a publisher that has handed over all that it had leads to who received it. What names nobody is returned
+    in small letters. Call it on a database thread.
     """
     name = written.strip().removeprefix("@").lower()
-    # Whose own handle it is comes first, though no account of GitHub can have such a name today.
-    if "--" not in name or not _TAKEN_BY_EVERY_CLIENT.fullmatch(name) or _is_handle(env, name):
+    if not name or not is_storable(name):
         return name
-    if _SPELT.fullmatch(name):
-        return name.replace("--", ".")
-    if (hashed := _HASHED.fullmatch(name)) is not None:
-        return next((one for one in _handles_from(env, hashed["beginning"]) if short_handle(one) == name), name)
+    # Whose own handle it is comes first, though no account of GitHub can have a short name of another today.
+    for _hop in range(_MOST_HOPS):
+        if _is_handle(env, name):
+            return name
+        following = _spelt_out(env, name) or _received_by(env, name)
+        if not following or following == name:
+            return name
+        name = following
     return name
 
 
-def is_named(skill: SkillEntry, written: str) -> bool:
-    """Return whether ``written``, with ``@`` or without, is a name of a skill's publisher: a handle or an owner."""
+def is_named(env: WorkerEnv, skill: SkillEntry, written: str) -> bool:
+    """Return whether ``written``, with ``@`` or without, names a skill's publisher: a handle or an owner.
+
+    Former publishers count as well, because clients know the skill that they installed by their names.
+    """
     name = written.strip().removeprefix("@").lower()
-    handle = skill.publisher_handle
-    return name in (handle, short_handle(handle), publisher_of(skill.repo_url).owner)
+    homes = chain([(skill.publisher_handle, skill.repo_url)], _former_homes(env, skill))
+    return any(name in (handle, short_handle(handle), publisher_of(url).owner) for handle, url in homes)
+
+
+def is_of_repository(env: WorkerEnv, skill: SkillEntry, written: str) -> bool:
+    """Return whether a skill is, or was before a transfer, of a repository of this name."""
+    homes = chain([(skill.publisher_handle, skill.repo_url)], _former_homes(env, skill))
+    return any(written.lower() == publisher_of(url).repository for _handle, url in homes)
+
+
+def _former_homes(env: WorkerEnv, skill: SkillEntry) -> Iterator[tuple[str, str]]:
+    """Yield the handle and the address of each home that a skill had; what is right already costs no query."""
+    rows = SkillTransfer.objects.using(env.database).filter(skill=skill, state__in=(DONE, UNDONE))
+    for row in rows.order_by("-pk")[:_MOST_HOMES]:
+        yield row.from_handle, row.from_repo_url
+        yield row.to_handle, row.to_repo_url
+
+
+def _spelt_out(env: WorkerEnv, name: str) -> str:
+    """Return the handle that a short one stands for, or '' where it is none."""
+    if "--" not in name or not _TAKEN_BY_EVERY_CLIENT.fullmatch(name):
+        return ""
+    if _SPELT.fullmatch(name):
+        return name.replace("--", ".")
+    if (hashed := _HASHED.fullmatch(name)) is None:
+        return ""
+    return next((one for one in _handles_from(env, hashed["beginning"]) if short_handle(one) == name), "")
+
+
+def _received_by(env: WorkerEnv, name: str) -> str:
+    """Return the handle of who received what a publisher had, whose handle nothing is listed under any more.
+
+    Of what whoever asks may not see nothing is told.
+    """
+    rows = SkillTransfer.objects.using(env.database).filter(namespace=env.name, from_handle=name, state=DONE)
+    latest = list(rows.order_by("-pk").values_list("to_handle", "skill_id")[:_MOST_HOMES])
+    skills = SkillEntry.objects.using(env.database).filter(pk__in=[skill for _handle, skill in latest])
+    shown = set(visible_skills(skills).values_list("pk", flat=True)) if latest else set()
+    return next((handle for handle, skill in latest if skill in shown), "")
 
 
 def _beginning(handle: str) -> str:

@@ -23,6 +23,7 @@ from marketplace.ownership.claims import (
     prove,
 )
 from marketplace.ownership_models import PROVEN
+from submissions.claiming.offers import accept_offer, decline_offer, make_offer, offers_of, withdraw_offer
 from submissions.claiming.proofs import FILE, SIGN_IN_MINUTES, find_code, signed_in_as
 from submissions.source.errors import InvalidRepositoryURL, SourceError
 from submissions.source.fetching import repository_url
@@ -47,7 +48,7 @@ _NOT_FOUND = (
 @rated(Kind.SUBMISSIONS)
 @require_http_methods(["GET", "HEAD", "POST"])
 async def own_publishers(request: HttpRequest) -> HttpResponse:
-    """Show the publishers of whoever is signed in; begin, check or give up a claim where that was sent."""
+    """Show the publishers of whoever is signed in; begin, check or give up a claim, or offer a skill, as was sent."""
     env = require_worker_env()
     user = await page_reads.run(signed_in_person, request)
     if user is None:
@@ -55,16 +56,20 @@ async def own_publishers(request: HttpRequest) -> HttpResponse:
     if request.method != "POST":
         return await _page(request, env, user)
     try:
-        for name, step in (("check", _check), ("end", _give_up), ("sign_in", _by_sign_in)):
+        for name, step in _STEPS.items():
             if name in request.POST:
                 await step(env, user, request.POST[name])
                 return redirect("submissions:own-publishers")
+        if "skill" in request.POST:
+            await make_offer(env, user, request.POST)
+            return redirect("submissions:own-publishers")
         await _begin(env, user, request.POST.get("repository_url", ""))
     except EntryUnavailable:
         raise
     except VskillError as error:
         later = isinstance(error, MachineFault) or (isinstance(error, SourceError) and error.transient)
-        given = {"repository_url": request.POST.get("repository_url", "")[:_LONGEST_ADDRESS]}
+        fields = ("repository_url", "skill", "receiver", "reason")
+        given = {name: request.POST.get(name, "")[:_LONGEST_ADDRESS] for name in fields}
         response = await _page(request, env, user, {"error": str(error), **given}, 503 if later else 422)
         if later:
             response["Retry-After"] = "10"
@@ -127,6 +132,7 @@ async def _page(
         return {
             "proven": proven,
             "waiting": [one for one in claims if one.state != PROVEN],
+            **offers_of(env, [one["claim"].publisher for one in proven]),
             "at_github": at_github if all(one["claim"].publisher != at_github for one in proven) else "",
             "file": FILE,
             "hours": HOURS,
@@ -136,6 +142,16 @@ async def _page(
 
     found = await page_reads.run(context)
     return private_page(request, "submissions/own_publishers.html", found, status)
+
+
+_STEPS = {
+    "check": _check,
+    "end": _give_up,
+    "sign_in": _by_sign_in,
+    "accept": accept_offer,
+    "decline": decline_offer,
+    "withdraw": withdraw_offer,
+}
 
 
 def _shown(claim: PublisherClaim) -> dict[str, Any]:

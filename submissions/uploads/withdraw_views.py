@@ -88,7 +88,7 @@ def _change(
 ) -> None:
     found = find_skill_sync(env, slug.lower(), every=True)
     # Its own publisher may, also where it is shown to others alone, or the token is for nothing but publishing.
-    own = found is not None and belongs_to(env, token.user, found) and (not owner or is_named(found, owner))
+    own = found is not None and belongs_to(env, token.user, found) and (not owner or is_named(env, found, owner))
     try:
         present = found if found is not None and own else visible_skill(env, slug, owner=owner, hidden=True)
     except ApiError as error:

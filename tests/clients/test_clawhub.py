@@ -8,6 +8,7 @@ from django.contrib.auth import get_user_model
 from django.utils import timezone
 
 from marketplace.catalog import quarantine_skill, yank_version
+from marketplace.ownership.transfers import hand_over
 from tests.clients.conftest import CLIENT_SECONDS, ClientMachine
 from tests.marketplace.factories import publish_example
 from vskill.access_tokens.device_logins import decide
@@ -156,3 +157,15 @@ def test_it_installs_and_updates_by_a_handle_with_dots_and_by_the_short_one(
     assert machine.shell("npx clawhub update --all").count("1.1.0") >= len(names)
     for name in names:
         assert "Second." in (machine.work / f"skills/@{name}/pdf-tools/SKILL.md").read_text()
+
+
+def test_it_goes_on_updating_what_was_handed_to_another_publisher(env: WorkerEnv, machine: ClientMachine) -> None:
+    publish_example(env, name="pdf-tools", declared_version="1.0.0")
+    machine.shell("npx clawhub install @acme/pdf-tools")
+    there = "https://github.com/newco/skills"
+    hand_over(env, "pdf-tools", there, actor="op", reason="they split up")
+    publish_example(env, name="pdf-tools", repo_url=there, declared_version="1.1.0", body="Second.")
+
+    assert "1.1.0" in machine.shell("npx clawhub update --all")
+    assert "Second." in (machine.work / "skills/@acme/pdf-tools/SKILL.md").read_text()
+    machine.shell("npx clawhub install @newco/pdf-tools")

@@ -33,6 +33,7 @@ NOT_RUN: Final = {
     "signing_key": "writes below /etc; tests/marketplace/provenance makes keys elsewhere",
     "verify_version": "names a version that has to be published; tests/marketplace/provenance verifies some",
     "audience": "names a skill that has to be published; tests/vskill/accounts shows one to a team",
+    "transfer": "names skills that have to be published; tests/submissions/claiming hands some over",
     "semgrep_scanner": "runs until it is stopped; tests/submissions/external_scans starts it",
     "--skill": "names a skill that has to be published",
     "--skills": "writes many; tests/end_to_end/test_many_skills writes fewer",

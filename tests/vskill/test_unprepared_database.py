@@ -46,6 +46,7 @@ ARGUMENTS = {
     "submit": ["acme/skills"],
     "team": ["list"],
     "token": ["list"],
+    "transfer": ["list"],
     "verify_store": [],
     "verify_version": ["hello-skill", "1.0.0"],
     "webhook": ["list"],
