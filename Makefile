@@ -16,7 +16,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint format hooks engines bench mutants screenshots clean venv venv-dev clients claude-code tools-seen
+.PHONY: help run test lint format hooks engines bench mutants screenshots clean venv venv-dev clients claude-code apm tools-seen
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -112,6 +112,14 @@ clients:
 
 claude-code: ## install Claude Code for the tests that run it: 235 MB, so `make test` does not
 	@$(call npm_install,$(CLIENTS)/claude_code)
+
+apm: ## install Microsoft's apm for the tests that run it, into an environment of its own (150 MB)
+	@want="$$($(PYTHON) -VV) $$(cat $(CLIENTS)/apm/requirements.txt | cksum)"; \
+	if [ "$$(cat .engines/apm/installed 2>/dev/null)" != "$$want" ]; then \
+	  $(PYTHON) -m venv .engines/apm && \
+	  .engines/apm/bin/python -m pip install --quiet --no-deps --requirement $(CLIENTS)/apm/requirements.txt && \
+	  echo "$$want" > .engines/apm/installed; \
+	fi
 
 tools-seen:
 	@command -v node >/dev/null && command -v npm >/dev/null || \

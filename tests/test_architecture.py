@@ -30,6 +30,7 @@ REQUIREMENTS = (
     "tests/mutants/requirements.txt",
     "requirements-engines/semgrep.txt",
     "requirements-engines/cisco.txt",
+    "tests/clients/apm/requirements.txt",
 )
 
 

@@ -46,7 +46,7 @@ from vskill.openapi import (
 
 # Clients of other makers ask here for what this registry does not have, and are told so in words.
 NOT_DESCRIBED: Final = {
-    "/api/v1/skills/-/{rest}": "clawhub's uploads, which are not offered",
+    "/api/v1/skills/-/{rest}": "calls of clawhub that are not offered",
     "/api/v1/skills/installs": "a report that vskill sends and that counts nothing",
     "/api/v1/skills/{slug}/installs": "a report that vskill sends and that counts nothing",
     "/api/v1/skills/@{owner}/{slug}/installs": "a report that vskill sends and that counts nothing",

@@ -6,6 +6,7 @@ from django.urls import URLPattern, path
 
 from marketplace.api import (
     account,
+    apm,
     clawhub,
     external_scans,
     files,
@@ -54,6 +55,8 @@ urlpatterns: list[URLPattern] = [
     path(f"<str:owner>/<str:slug>/{_index}", well_known.skill_index),
     path(f"<str:owner>/{_index}", well_known.publisher_index),
     path("skills/<str:slug>/download/<str:name>", files.archive, name="archive"),
+    path("api/apm/v1/packages/<str:owner>/<str:slug>/versions", apm.versions),
+    path("api/apm/v1/packages/<str:owner>/<str:slug>/versions/<str:version>/download", apm.download),
     path("api/search", skills_cli.find),
     path("api/v1/search", clawhub.search),
     path("api/v1/resolve", clawhub.resolve),

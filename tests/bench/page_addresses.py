@@ -146,6 +146,8 @@ def _single(sample: Sample) -> Iterator[str]:
     yield from (f"{api}/whoami", f"{api}/skills/-/upload")
     yield f"{api}/blocklist/check?name={sample.slug}"
     owner, repository = sample.repository.rsplit("/", 2)[-2:]
+    package = f"/api/apm/v1/packages/{owner}/{sample.slug}/versions"
+    yield from (package, f"{package}/{sample.version}/download")
     of_owner = f"{api}/skills/@{owner}/{sample.slug}"
     for named in (f"{api}/skills/{sample.slug}", of_owner, f"{api}/skills/{owner}/{repository}/{sample.slug}"):
         yield from (named, f"{named}/versions", f"{named}/versions/{sample.version}")

@@ -21,6 +21,8 @@ ROOT = HERE.parent.parent
 BINARIES = HERE / "node_modules" / ".bin"
 # Of a package of its own, because it takes 235 MB.
 CLAUDE = HERE / "claude_code/node_modules/@anthropic-ai/claude-code-linux-x64/claude"
+# Into an environment of its own, by `make apm`.
+APM = ROOT / ".engines/apm/bin/apm"
 CLIENT_SECONDS = 90
 
 
@@ -107,6 +109,8 @@ class ClientMachine:
         shim.chmod(0o755)
         if CLAUDE.exists():
             (tools / "claude").symlink_to(CLAUDE)
+        if APM.exists():
+            (tools / "apm").symlink_to(APM)
         self.environment = {
             "PATH": f"{tools}:{os.environ['PATH']}",
             "HOME": str(home),

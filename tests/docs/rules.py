@@ -88,9 +88,16 @@ def check_shell(block: Block) -> None:
     assert subprocess.run(["bash", "-n", "-c", block.text], check=False).returncode == 0
 
 
-def check_workflow(block: Block) -> None:
-    """Check a workflow of GitHub: a shell can read its steps, and the actions that ours use are the same ones."""
-    steps = [step for job in yaml.safe_load(block.text)["jobs"].values() for step in job["steps"]]
+def check_yaml(block: Block) -> None:
+    """Check a manifest of apm, which ``tests.clients.test_documented_lines`` installs, or a workflow of GitHub.
+
+    A shell can read the steps of a workflow, and the actions that ours use are the same ones.
+    """
+    written = yaml.safe_load(block.text)
+    if "registries" in written:
+        assert CLIENTS_RUN in written["registries"][written["registries"]["default"]]["url"]
+        return
+    steps = [step for job in written["jobs"].values() for step in job["steps"]]
     ours = (ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")
     for step in steps:
         if "run" in step:
@@ -107,7 +114,7 @@ BLOCKS: Final[dict[str, Callable[[Block], None]]] = {
     "json": check_environments,
     "ini": check_settings,
     "text": check_map,
-    "yaml": check_workflow,
+    "yaml": check_yaml,
     "python": check_python_example,
     "": check_shell,
 }
@@ -230,7 +237,7 @@ COMMANDS: Final[dict[str, Callable[[list[str]], None]]] = {
     "pipx": check_pipx,
     "pip": check_pip,
     "model_signing": check_model_signing,
-    **dict.fromkeys(("npx", "claude"), check_client),
+    **dict.fromkeys(("npx", "claude", "apm"), check_client),
     "vskill-scan": check_program,
     **dict.fromkeys(("cd", "export", "unset"), check_shell_word),
     **dict.fromkeys(ADMINISTRATION, check_administration),
