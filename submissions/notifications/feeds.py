@@ -16,14 +16,17 @@ from marketplace.feeds.views import CONTENT_TYPE
 from submissions.notification_models import NotificationEvent, NotificationPreference
 from submissions.notifications.audience import accounts_of, heard
 from submissions.notifications.preferences import digest_of
-from submissions.notifications.subscriptions import Scope, Way, subscriptions
+from submissions.notifications.subscriptions import Scope as Of
+from submissions.notifications.subscriptions import Way, subscriptions
 from submissions.notifications.texts import page_of, reason_of, title_of
 from submissions.outbox import Kind
+from vskill.access_tokens.scopes import Scope
 from vskill.accounts.access import asks_for
 from vskill.accounts.roles import Action, may
 from vskill.accounts.visitor import visitor_of
 from vskill.environments import WorkerEnv
 from vskill.visitors.reads import list_reads
+from vskill.web.bearer_tokens import lacks
 
 _MOST_ENTRIES: Final = 50
 # Of the installation's newest events; what is older has left every feed.
@@ -33,8 +36,11 @@ _READ: Final = 200
 
 @api_view(*SAFE, reads=list_reads)
 def own_feed(call: ApiCall) -> HttpResponseBase:
-    """Return the feed of whoever sends a token or is signed in."""
+    """Return the feed of whoever is signed in or sends a token that was made for reading."""
     takes_only(call)
+    # Also where strangers read: the feed tells of private skills, and of what was held.
+    if (refusal := lacks(call.request, Scope.READ)) is not None:
+        return refusal
     account = visitor_of(call.request)
     if account is None:
         raise ApiError(401, "This feed is of an account: send one of its tokens, or use the secret address of a feed.")
@@ -91,10 +97,10 @@ def _chosen(env: WorkerEnv, account: Any) -> QuerySet[NotificationEvent]:
     wanted = Q(pk__in=[])
     for one in chosen:
         of = {
-            Scope.EVERYTHING: Q(),
-            Scope.OWN: Q(submitter=account.get_username()),
-            Scope.PUBLISHER: Q(publisher=one.scope_value),
-            Scope.SKILL: Q(identity=one.scope_value),
-        }[Scope(one.scope)]
+            Of.EVERYTHING: Q(),
+            Of.OWN: Q(submitter=account.get_username()),
+            Of.PUBLISHER: Q(publisher=one.scope_value),
+            Of.SKILL: Q(identity=one.scope_value),
+        }[Of(one.scope)]
         wanted |= of & Q(kind__in=one.kinds.split())
     return rows.filter(wanted)

@@ -10,9 +10,10 @@ from django.test import Client
 from pytest_django.fixtures import Settings
 from standardwebhooks import Webhook
 
+from marketplace.catalog import yank_version
 from marketplace.models import SkillEntry
 from submissions.notification_models import NotificationPreference, NotificationSubscription
-from submissions.notifications.subscriptions import Wish, add_webhook, disable
+from submissions.notifications.subscriptions import Way, Wish, add, add_webhook, disable
 from submissions.outbox import Kind
 from tests.marketplace.factories import publish_example
 from tests.submissions.factories import make_submission
@@ -21,6 +22,7 @@ from tests.submissions.notifications.told import end, person, run_deliver
 from tests.submissions.source.https_host import CERTIFICATE
 from vskill.access_tokens.scopes import Scope
 from vskill.access_tokens.tokens import make_token
+from vskill.accounts.audiences import MEMBERS
 from vskill.environments import WorkerEnv, get_environment
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -145,6 +147,19 @@ class TestFeed:
             assert "Access-Control-Allow-Origin" not in answer
             shown = answer.content.decode()
             assert {one for one in told if f"/submissions/{told[one]}" in shown} == hears, name
+
+    def test_a_token_that_was_not_made_for_reading_reads_no_feed(self, env: WorkerEnv, told: dict[str, str]) -> None:
+        mate = person("mate")
+        publish_example(env, name="salaries", audience=MEMBERS)
+        yank_version(env, "salaries", "0.0.1", actor="op", reason="old")
+        add(env, Way.FEED, Wish(list(Kind)), owner=mate)
+        statuses = {}
+        for scope in Scope:
+            token = make_token(env, mate, name=scope.value, scopes=[scope])[1]
+            answer = Client().get("/feeds/notifications.atom", headers={"Authorization": f"Bearer {token}"})
+            statuses[scope] = answer.status_code
+            assert ("salaries" in answer.content.decode()) is (scope is Scope.READ)
+        assert statuses == {scope: 200 if scope is Scope.READ else 403 for scope in Scope}
 
     def test_nobody_reads_a_feed_without_a_proof(self, told: dict[str, str]) -> None:
         assert Client().get("/feeds/notifications.atom").status_code == 401
