@@ -8,16 +8,14 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
+from functools import cache
 from typing import Final
 
 MAX_QUERY: Final = 500
 MAX_QUERY_TERMS: Final = 8
 MAX_TOKEN_LENGTH: Final = 40
 
-# Vowel signs of many scripts are marks, which Python counts to no word.
-_MARKS: Final = "".join(chr(one) for one in range(0x300, 0x11FFF) if unicodedata.category(chr(one)) in ("Mn", "Mc"))
-_WORD: Final = re.compile(rf"(?:[^\W_][{re.escape(_MARKS)}]*)+")
-# The same where there is nothing but ASCII in lower case, which most texts are, in a tenth of the time.
+# Words where there is nothing but ASCII in lower case, which most texts are, in a tenth of the time.
 _WORD_IN_ASCII: Final = re.compile(r"[a-z0-9]+")
 # Scripts that are indexed by character pairs. Chinese and Japanese, Thai, Lao, Burmese and Khmer, Javanese, Balinese
 # and the scripts of the Tai peoples have no spaces between words, and in Hangul, which has them, endings are glued to
@@ -27,6 +25,14 @@ _UNSPACED: Final = re.compile(
     r"\u0e00-\u0eff\u1000-\u109f\ua9e0-\ua9ff\uaa60-\uaa7f\u1780-\u17ff\u1950-\u19df\u1a20-\u1aaf\uaa80-\uaadf\ua980-\ua9df"
     r"\u1b00-\u1b7f\U00020000-\U0003ffff]+"
 )
+
+
+@cache
+def _word() -> re.Pattern[str]:
+    """Return what a word is in any script; made when it is needed: commands would wait for it at each start."""
+    # Vowel signs of many scripts are marks, which Python counts to no word.
+    marks = "".join(chr(one) for one in range(0x300, 0x11FFF) if unicodedata.category(chr(one)) in ("Mn", "Mc"))
+    return re.compile(rf"(?:[^\W_][{re.escape(marks)}]*)+")
 
 
 def _normalised(text: str) -> str:
@@ -39,7 +45,7 @@ def _normalised(text: str) -> str:
 def _words(text: str) -> Iterator[tuple[str, bool]]:
     """Yield each word, and whether it is a run of characters that ``_UNSPACED`` matches."""
     plain = _normalised(text)
-    for word in (_WORD_IN_ASCII if plain.isascii() else _WORD).findall(plain):
+    for word in (_WORD_IN_ASCII if plain.isascii() else _word()).findall(plain):
         if word.isascii():
             yield word, False
             continue

@@ -46,10 +46,14 @@ class Browser:
             "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 500
         )
 
-    def colours(self, scheme: str) -> None:
-        """Emulate the preference for ``light`` or ``dark`` colours."""
+    def colours(self, scheme: str, *, at_once: bool = False) -> None:
+        """Emulate the preference for ``light`` or ``dark`` colours, and with ``at_once`` that for no transitions."""
         self.scheme = scheme
-        self._command("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        features = [
+            {"name": "prefers-color-scheme", "value": scheme},
+            {"name": "prefers-reduced-motion", "value": "reduce" if at_once else "no-preference"},
+        ]
+        self._command("Emulation.setEmulatedMedia", features=features)
 
     @contextmanager
     def without_scripts(self) -> Iterator[None]:
