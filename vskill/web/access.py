@@ -16,7 +16,7 @@ from django.utils.decorators import sync_and_async_middleware
 
 from vskill.access_tokens.needed_scopes import scopes_of_view
 from vskill.access_tokens.scopes import Scope
-from vskill.accounts.access import action_of, has_pass, is_closed, offers_sign_in, permitted, strangers_may
+from vskill.accounts.access import action_of, has_pass, is_closed, permitted, strangers_may
 from vskill.accounts.audiences import audiences_of, seen_as
 from vskill.accounts.roles import Action
 from vskill.accounts.visitor import remember_name, visitor_of
@@ -93,7 +93,7 @@ def _look(request: HttpRequest, env: WorkerEnv) -> tuple[HttpResponse | None, tu
 
 def _refusal(request: HttpRequest, env: WorkerEnv) -> HttpResponse | None:
     user: Any = visitor_of(request)
-    if user is not None and offers_sign_in(env):
+    if user is not None:
         remember_name(request, user)
     action = action_of(request)
     if not strangers_may(env, action) and action in _SCOPES:
