@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import io
+import json
 import zipfile
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,9 +19,12 @@ from django.test import Client
 from django.utils import timezone
 
 from marketplace.models import SkillEntry, SkillVersion
+from marketplace.provenance.signing import sign_published
+from marketplace.provenance.verification import verify_version
 from submissions.models import QueueMessage, StagedFile, SubmissionEntry, UploadedBundle
 from submissions.operations import dequeue
 from submissions.states import State
+from tests.marketplace.provenance.signing_registry import signing_with
 from tests.submissions.front_door import EVIL, drain
 from tests.submissions.uploads.uploading import FILES, SKILLS, publish_form, publish_json, token_for
 from vskill.environments import WorkerEnv
@@ -53,7 +59,10 @@ def test_an_upload_is_pending_until_it_is_checked_and_then_given_to_clients(env:
     zipped = client.get("/api/v1/download?slug=pdf-tools&ownerHandle=ada&version=1.0.0").content
     with zipfile.ZipFile(io.BytesIO(zipped)) as archive:
         assert {name: archive.read(name) for name in archive.namelist()} == FILES
-    assert client.get("/skills/pdf-tools").status_code == 200
+    page = client.get("/skills/pdf-tools").content.decode()
+    assert "Uploaded as" in page
+    assert "Its health" not in page
+    assert "upload://account/ada/pdf-tools" in page
     assert client.get("/publishers/ada.account").status_code == 200
 
 
@@ -73,6 +82,23 @@ def test_the_same_upload_again_is_the_same_submission_and_later_the_same_version
     work_off(env)
     assert SubmissionEntry.objects.count() == SkillVersion.objects.count() == UploadedBundle.objects.count() == 1
     assert QueueMessage.objects.count() == 0
+
+
+def test_what_is_signed_of_an_upload_names_it_by_its_content_and_claims_no_commit(tmp_path: Path) -> None:
+    with signing_with(tmp_path / "keys.pem") as env:
+        publish_form(token_for(env))
+        work_off(env)
+        sign_published(env)
+
+        version = SkillVersion.objects.select_related("skill").get()
+        assert [one for one in verify_version(env, version) if one.holds is not True] == []
+        envelope = json.loads(version.signature.statement)
+        source = json.loads(base64.b64decode(envelope["payload"]))["predicate"]["source"]
+    assert source["uri"] == "upload://account/ada/pdf-tools"
+    assert source["digest"] == {"sha256": version.content_hash}
+    detail = Client().get(f"{SKILLS}/pdf-tools").json()
+    assert detail["skill"]["provenanceVerified"] is False
+    assert detail["latestVersion"]["changelog"].startswith("Published from upload")
 
 
 def test_each_version_has_the_number_that_its_author_chose(env: WorkerEnv) -> None:
