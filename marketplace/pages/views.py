@@ -28,6 +28,7 @@ from marketplace.pages.install import install_lines
 from marketplace.pages.list_checks import OF_A_PUBLISHER, check_query
 from marketplace.pages.list_query import ListQuery
 from marketplace.pages.lists import home_context, list_context, publisher_context
+from marketplace.pages.owner_views import led_to_publisher
 from marketplace.pages.scan_times import scan_times
 from marketplace.pages.signing import signing, signing_keys
 from marketplace.pages.source_following import following
@@ -71,8 +72,7 @@ async def publisher(request: HttpRequest, handle: str) -> HttpResponse:
     """Show the skills of one publisher."""
     env = require_worker_env()
     if (present := await page_reads.run(present_handle, env, handle)) != handle:
-        query = f"?{request.GET.urlencode()}" if request.GET else ""
-        return HttpResponsePermanentRedirect(publisher_href(present) + query)
+        return led_to_publisher(request, handle, present)
 
     def context() -> dict[str, Any]:
         found = publisher_context(env, handle, ListQuery.read(request.GET).cursor)

@@ -58,7 +58,7 @@ def test_old_names_lead_to_it_everywhere_and_new_ones_as_well(env: WorkerEnv, cl
         sent = {"skills": [{"name": f"{owner}/skills/pdf-tools", "currentVersion": "0.0.0"}]}
         updates = client.post("/api/v1/skills/check-updates", json.dumps(sent), content_type="application/json").json()
         assert updates["results"][0]["latest"] == "0.0.1"
-    assert client.get("/publishers/acme", follow=True).redirect_chain == [("/publishers/newco", 301)]
+    assert client.get("/publishers/acme", follow=True).redirect_chain == [("/publishers/newco", 302)]
     assert client.get("/@other/pdf-tools").status_code == 404
 
 
