@@ -58,7 +58,7 @@ class Policy:
     ``source_credentials``: which secret is sent to which host, or owner on a host, that asks for sign-in.
     ``webhook_secrets``: which secret signs the webhooks of which host, or owner on a host.
     ``reserved_names``: patterns of names that only the skills of certain owners may have.
-    ``webhook_private_hosts``: host names that outgoing webhooks may go to although they have private addresses.
+    ``webhook_private_hosts``: host names that webhooks of operators may go to although they have private addresses.
     ``trusted_owners``: ``host/owner`` whose skills are not held for findings below critical (VENDOR_APPROVED).
     ``scan_trusted_owners``: whether engines read their skills; without it these are published as "not scanned".
     ``queue_weights``: pairs of ``host/owner`` and how many turns in the queue it has for each turn of another.

@@ -168,7 +168,8 @@ async def _sent(env: WorkerEnv, one: NotificationDelivery) -> Answer:
         return Answer(None, 0, error=str(error))
     now = await readers.run(database_now, env.database)
     body = body_of(env, one.event)
-    return await post(env, receiver.url, signed_headers(secret, one.key, int(now.timestamp()), body), body)
+    headers = signed_headers(secret, one.key, int(now.timestamp()), body)
+    return await post(env, receiver.url, headers, body, of_operators=receiver.owner_id is None)
 
 
 def _still_told(env: WorkerEnv, one: NotificationDelivery) -> bool:

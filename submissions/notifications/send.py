@@ -51,28 +51,36 @@ class Answer:
         return f"answered with status {self.status}{redirected}"
 
 
-def webhook_policy(env: WorkerEnv) -> SourcePolicy:
-    """Return which hosts webhooks of ``env`` may go to: public ones, and those of ``policy.webhook_private_hosts``."""
+def webhook_policy(env: WorkerEnv, *, of_operators: bool) -> SourcePolicy:
+    """Return where webhooks of ``env`` may go: to public hosts, for operators to ``policy.webhook_private_hosts`` too.
+
+    An account's go to public ones alone: whoever may sign in would reach the inside of the network otherwise.
+    """
     sources = source_policy(env)
     proxy: Proxy | None = sources.proxy
-    return SourcePolicy(private_hosts=frozenset(env.policy.webhook_private_hosts), ca_file=sources.ca_file, proxy=proxy)
+    private = frozenset(env.policy.webhook_private_hosts if of_operators else ())
+    return SourcePolicy(private_hosts=private, ca_file=sources.ca_file, proxy=proxy)
 
 
 async def post(
-    env: WorkerEnv, url: str, headers: Mapping[str, str], body: bytes, *, seconds: float = SECONDS
+    env: WorkerEnv, url: str, headers: Mapping[str, str], body: bytes, *, of_operators: bool, seconds: float = SECONDS
 ) -> Answer:
     """Post ``body`` with ``headers`` to the https address ``url``, and return how that was answered.
 
-    Whatever the receiver does, this returns within about ``seconds``. Raises MachineFault.
+    Only a webhook ``of_operators`` may go to a private host. Whatever the receiver does, this returns within about
+    ``seconds``. Raises MachineFault.
     """
-    policy = webhook_policy(env)
+    policy = webhook_policy(env, of_operators=of_operators)
     loop = asyncio.get_running_loop()
     ends_at = loop.time() + seconds
     try:
         to = await pin(url, policy, seconds=seconds)
-    except HostNotAllowed:
-        return Answer(None, 0, error="its host is not on the public internet, so nothing was sent")
-    except SourceError:
+    except SourceError as error:
+        if not of_operators:
+            # In the same words, which do not tell an account what names there are inside the network.
+            return Answer(None, 0, error="its host was not found on the public internet, so nothing was sent")
+        if isinstance(error, HostNotAllowed):
+            return Answer(None, 0, error="its host is not on the public internet, so nothing was sent")
         return Answer(None, 0, error="its host was not found by name")
     return await _sent(url, to, headers, body, policy, max(0.01, ends_at - loop.time()))
 

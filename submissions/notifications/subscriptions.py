@@ -67,7 +67,7 @@ def add_webhook(
     ``owner`` is the account that wants them, ``None`` for the operators; ``created_by`` is who asked. Raises
     ``SubscriptionRefused``.
     """
-    address = checked_url(env, url)
+    address = checked_url(env, url, of_operators=owner is None)
     secret = new_secret()
     made = _add(env, Way.WEBHOOK, wish, created_by=created_by, owner=owner, url=address, secret=sealed(secret))
     logger.info("webhook %d was added by %s", made.pk, visible(created_by, 60))
@@ -114,8 +114,8 @@ def checked_kinds(kinds: Collection[str]) -> str:
     return " ".join(one for one in Kind if one in kinds)
 
 
-def checked_url(env: WorkerEnv, url: str) -> str:
-    """Return an address that webhooks may go to; raise ``SubscriptionRefused``.
+def checked_url(env: WorkerEnv, url: str, *, of_operators: bool) -> str:
+    """Return an address that webhooks of the operators, or of an account, may go to; raise ``SubscriptionRefused``.
 
     Where its name leads to is checked at each delivery.
     """
@@ -132,11 +132,12 @@ def checked_url(env: WorkerEnv, url: str) -> str:
             f"A webhook goes to an https address of at most {_LONGEST_URL} characters, without a name or password in "
             "it. Nothing was made."
         )
-    if refuse_private_name(host) is not None and not webhook_policy(env).allows_private(host, port):
-        raise SubscriptionRefused(
-            f"{host} is not on the public internet. An operator may list it under policy.webhook_private_hosts. "
-            "Nothing was made."
+    allowed = webhook_policy(env, of_operators=of_operators)
+    if refuse_private_name(host) is not None and not allowed.allows_private(host, port):
+        inside = (
+            "List it under policy.webhook_private_hosts" if of_operators else "Ask an operator to add such a webhook"
         )
+        raise SubscriptionRefused(f"{host} is not on the public internet. {inside}. Nothing was made.")
     return text
 
 

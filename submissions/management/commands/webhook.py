@@ -84,7 +84,10 @@ class Command(EnvironmentCommand):
         scope = Scope.SKILL if options["skill"] else Scope.PUBLISHER if options["publisher"] else Scope.EVERYTHING
         wish = Wish(options["events"] or list(Kind), scope, options["skill"] or options["publisher"])
         if options["dry_run"]:
-            checked = {"url": checked_url(env, options["url"]), "events": checked_kinds(wish.kinds).split()}
+            checked = {
+                "url": checked_url(env, options["url"], of_operators=True),
+                "events": checked_kinds(wish.kinds).split(),
+            }
             self._say(options, {**checked, "dryRun": True}, f"{checked['url']} could be added; nothing was")
             return
         made, secret = await writers.run(add_webhook, env, options["url"], wish, created_by=getpass.getuser())

@@ -19,6 +19,7 @@ from tests.marketplace.factories import publish_example
 from tests.submissions.factories import make_submission
 from tests.submissions.notifications.receiver import receiver
 from tests.submissions.notifications.told import end, person, run_deliver
+from tests.submissions.source.connect_proxy import connect_proxy
 from tests.submissions.source.https_host import CERTIFICATE
 from vskill.access_tokens.scopes import Scope
 from vskill.access_tokens.tokens import make_token
@@ -50,11 +51,12 @@ def test_a_stranger_and_a_token_are_led_to_the_sign_in(env: WorkerEnv, client: C
 def test_a_webhook_is_made_its_secret_shown_once_and_it_is_told_what_its_owner_may_see(
     settings: Settings, client: Client, ada: Any
 ) -> None:
-    with receiver() as hook:
-        policy = {"webhook_private_hosts": [f"127.0.0.1:{hook.port}"], "source_ca_file": str(CERTIFICATE)}
+    # The proxy is the only way out, and knows where the public name leads to.
+    with receiver() as hook, connect_proxy() as proxy:
+        policy = {"source_ca_file": str(CERTIFICATE), "source_proxy": proxy.url}
         settings.VSKILL_ENVIRONMENTS = {"default": {"hosts": ["*"], "policy": policy}}
         env = get_environment("default")
-        made = client.post(PAGE, {**ADD, "url": hook.url()})
+        made = client.post(PAGE, {**ADD, "url": f"https://git.test.example:{hook.port}/hook"})
         assert made["Cache-Control"] == "no-store"
         [secret] = set(re.findall(r"whsec_[A-Za-z0-9+/=]{40,}", made.content.decode()))
         assert secret not in client.get(PAGE).content.decode()

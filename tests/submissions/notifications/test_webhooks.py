@@ -24,7 +24,7 @@ from submissions.notification_models import (
 )
 from submissions.notifications.claims import LEASE, MOST_ATTEMPTS, redeliver, wait_after
 from submissions.notifications.deliver import DeliverReport, deliver
-from submissions.notifications.errors import NoSuchSubscription
+from submissions.notifications.errors import NoSuchSubscription, SubscriptionRefused
 from submissions.notifications.send import Answer, post
 from submissions.notifications.signing import opened
 from submissions.notifications.subscriptions import Scope, Wish, add_webhook, enable
@@ -172,7 +172,7 @@ class TestAttempts:
 
     def test_whose_role_has_ended_since_the_event_is_not_told(self, inside: WorkerEnv, hook: Receiver) -> None:
         rita = person("rita", "reviewer")
-        add_webhook(inside, hook.url(), ALL, created_by="rita", owner=rita)
+        add_webhook(inside, "https://hooks.example.org/in", ALL, created_by="rita", owner=rita)
         end(inside)
         run_deliver(inside, limit=0)
         rita.role_grants.all().delete()
@@ -183,7 +183,7 @@ class TestAttempts:
 
 class TestHostileReceivers:
     async def _post(self, env: WorkerEnv, url: str) -> Answer:
-        return await post(env, url, {}, b"{}", seconds=1.0)
+        return await post(env, url, {}, b"{}", of_operators=True, seconds=1.0)
 
     async def test_a_slow_drip_is_left_after_the_time_limit(self, inside: WorkerEnv, hook: Receiver) -> None:
         hook.answers["/hook"] = drips
@@ -227,6 +227,32 @@ class TestHostileReceivers:
 
         hook.answers["/hook"] = closes
         assert (await self._post(inside, hook.url())).said == "its host could not be reached"
+
+
+class TestPersons:
+    def test_the_private_hosts_of_the_policy_are_for_operators_alone(self, inside: WorkerEnv, hook: Receiver) -> None:
+        ada = person("ada")
+        with pytest.raises(SubscriptionRefused, match="not on the public internet") as refused:
+            add_webhook(inside, hook.url(), ALL, created_by="ada", owner=ada)
+        assert "webhook_private_hosts" not in str(refused.value)
+        # One whose name led to a public address when it was added.
+        add_webhook(inside, "https://hooks.example.org/in", ALL, created_by="ada", owner=ada)
+        NotificationSubscription.objects.update(url=hook.url("/of-ada"))
+        add(inside, hook, "/of-operators")
+        end(inside, submitterAccount="ada")
+        report = run_deliver(inside)
+        assert (report.delivered, report.retried) == (1, 1)
+        assert [one.path for one in hook.taken] == ["/of-operators"]
+
+    async def test_what_is_private_and_what_does_not_exist_are_told_alike(
+        self, inside: WorkerEnv, hook: Receiver
+    ) -> None:
+        said = {
+            (await post(inside, url, {}, b"{}", of_operators=False, seconds=5.0)).said
+            for url in (hook.url(), "https://no-such-host.invalid/hook")
+        }
+        assert said == {"its host was not found on the public internet, so nothing was sent"}
+        assert hook.taken == []
 
 
 class TestManyAtOnce:
