@@ -12,6 +12,8 @@ from vskill.kv.fields import KeyField
 
 WAITING = "waiting"
 PROVEN = "proven"
+# The proof of a claim that an operator granted.
+BY_OPERATOR = "operator"
 OFFERED = "offered"
 DONE = "done"
 DECLINED = "declined"

@@ -16,7 +16,8 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
 
 from marketplace.models import PublisherClaim, SkillTransfer
-from marketplace.ownership_models import OFFERED, PROVEN, WAITING, WITHDRAWN
+from marketplace.ownership.one_owner import why_not_of_one_owner
+from marketplace.ownership_models import BY_OPERATOR, OFFERED, PROVEN, WAITING, WITHDRAWN
 from marketplace.skills.publishers import publisher_of
 from marketplace.skills.store import record_event
 from vskill.environments import WorkerEnv
@@ -46,7 +47,7 @@ class Proof(StrEnum):
     FILE = "file"
     BRANCH = "branch"
     SIGN_IN = "sign-in"
-    OPERATOR = "operator"
+    OPERATOR = BY_OPERATOR
 
 
 PROOF_WORDS: Final = {
@@ -72,8 +73,11 @@ def begin(env: WorkerEnv, user: Any, repo_url: str) -> PublisherClaim:
     """Begin a claim of the publisher of a repository for ``user``, and return it with its code.
 
     ``repo_url`` is a normalised address, in which the proof will be looked for. A claim that waits already keeps its
-    code and gets this address. Raises ``ClaimRefused`` where somebody has the publisher, or too many claims wait.
+    code and gets this address. Raises ``ClaimRefused`` where somebody has the publisher, where the address does not say
+    who owns it, or where too many claims wait.
     """
+    if reason := why_not_of_one_owner(repo_url):
+        raise ClaimRefused(f"{reason} Nothing was begun.")
     owner, now = publisher_of(repo_url), database_now(env.database)
     _refuse_owned(env, owner.identity, user)
     waiting = _claims(env).filter(account_id=user.pk, state=WAITING)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from marketplace.skills.publishers import owned_by, publisher_of
+from marketplace.models import PublisherClaim
+from marketplace.ownership_models import BY_OPERATOR, PROVEN
+from marketplace.skills.publishers import ACCOUNTS, is_uploaded, owned_by, publisher_of
 from marketplace.skills.slugs import base_slug
 from vskill.environments import WorkerEnv
 from vskill.hidden_characters import visible
@@ -57,9 +59,22 @@ def _held(env: WorkerEnv, repo_url: str, names: Iterable[str]) -> ReservedName |
     for name in names:
         covering = [one for one in env.policy.reserved_names if one.covers(name)]
         closest = max(covering, key=lambda one: len(one.pattern), default=None)
-        if closest is not None and not owned_by(repo_url, closest.owners):
+        if closest is not None and not _is_of(env, repo_url, closest.owners):
             return closest
     return None
+
+
+def _is_of(env: WorkerEnv, repo_url: str, owners: Iterable[str]) -> bool:
+    """Return whether a skill comes from one of ``owners``: out of a repository, or by an account that is known for it.
+
+    Whoever may push to one repository of an owner can claim that owner, which is not enough to take its names.
+    """
+    if not owned_by(repo_url, owners):
+        return False
+    if not is_uploaded(repo_url) or repo_url.startswith(ACCOUNTS):
+        return True
+    claims = PublisherClaim.objects.using(env.database).filter(namespace=env.name, state=PROVEN, proof=BY_OPERATOR)
+    return bool(claims.filter(publisher=publisher_of(repo_url).identity).exists())
 
 
 def _owners(held: ReservedName) -> str:

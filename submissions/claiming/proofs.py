@@ -17,6 +17,7 @@ from django.utils import timezone
 
 from marketplace.models import PublisherClaim
 from marketplace.ownership.claims import ClaimRefused, Proof
+from marketplace.ownership.one_owner import why_not_of_one_owner
 from marketplace.skills.publishers import owner_identity, publisher_of
 from submissions.following.look import refs_of
 from submissions.source.blobs import read_blob
@@ -51,6 +52,8 @@ async def find_code(env: WorkerEnv, claim: PublisherClaim) -> Seen | None:
     repository = repository_url(env, claim.repo_url)
     if publisher_of(repository.url).identity != claim.publisher:
         raise ClaimRefused(f"{repository.url} is not a repository of {claim.publisher}. Nothing was looked for.")
+    if reason := why_not_of_one_owner(repository.url):
+        raise ClaimRefused(f"{reason} Nothing was looked for.")
     # Without the branch or folder that the address may have named.
     plain = repository_url(env, repository.url)
     branch = f"refs/heads/{claim.code}"

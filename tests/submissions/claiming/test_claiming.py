@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
@@ -254,16 +255,24 @@ def test_the_host_is_not_asked_again_at_once(env: WorkerEnv, theirs: Path) -> No
     assert "Wait ten seconds" in client.post(PAGE, {"check": claim.pk}).content.decode()
 
 
+def redirect(handler: BaseHTTPRequestHandler, _body: bytes) -> None:
+    handler.send_response(301)
+    handler.send_header("Location", handler.path.replace("/moved/", "/acme/"))
+    handler.send_header("Content-Length", "0")
+    handler.end_headers()
+
+
 def test_a_repository_that_was_moved_to_another_owner_proves_nothing(env: WorkerEnv, tmp_path: Path) -> None:
-    (tmp_path / "a").mkdir()
-    moved = make_repository(tmp_path / "a/skills.git", {"one/SKILL.md": skill_md("one")})
+    (tmp_path / "acme").mkdir()
+    moved = make_repository(tmp_path / "acme/skills.git", {"one/SKILL.md": skill_md("one")})
     with https_host(tmp_path) as host:
         place = f"127.0.0.1:{host.port}"
         policy = {"source_private_hosts": [place], "source_ca_file": str(CERTIFICATE)}
         options = {"hosts": ["testserver"], "policy": policy}
         with override_settings(VSKILL_ENVIRONMENTS={"default": options}):
             mallory = signed_in(account("mallory"))
-            # The host answers for it with a redirect to the repository of "a".
+            host.answers["/moved/"] = redirect
+            # The host answers for it with a redirect to the repository of "acme".
             mallory.post(PAGE, {"repository_url": f"https://{place}/moved/skills"})
             claim = PublisherClaim.objects.get()
             push_file(moved, claim.code)
@@ -273,14 +282,14 @@ def test_a_repository_that_was_moved_to_another_owner_proves_nothing(env: Worker
             assert "redirect" in answer.content.decode() or "moved" in answer.content.decode()
             assert owner_claim(env, f"{place}/moved") is None
             assert any(path.startswith("/moved/") for path in host.requests)
-            assert not any(path.startswith("/a/") for path in host.requests)
+            assert not any(path.startswith("/acme/") for path in host.requests)
             # Its owner proves it at the same place, over https.
             owner = signed_in(account())
-            owner.post(PAGE, {"repository_url": f"https://{place}/a/skills"})
+            owner.post(PAGE, {"repository_url": f"https://{place}/acme/skills"})
             honest = PublisherClaim.objects.get(account_name="ada")
             git(moved, "branch", honest.code, "main")
             assert checked(owner, honest).status_code == 302
-    assert owner_claim(env, f"{place}/a") is not None
+    assert owner_claim(env, f"{place}/acme") is not None
 
 
 def test_a_repository_that_cannot_be_read_is_told(env: WorkerEnv, theirs: Path) -> None:

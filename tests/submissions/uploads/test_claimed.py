@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 from asgiref.sync import async_to_sync
+from django.conf import settings
 from django.contrib.auth import get_user_model
-from django.test import Client
+from django.test import Client, override_settings
 
 from marketplace.models import SkillEntry
-from marketplace.ownership.claims import begin, end, grant
+from marketplace.ownership.claims import Proof, begin, end, grant, owner_claim, prove
 from tests.marketplace.factories import publish_example
 from tests.submissions.front_door import drain
 from tests.submissions.uploads.uploading import FILES, SKILLS, publish_form, token_for
@@ -57,3 +58,19 @@ def test_a_claim_lets_its_account_upload_for_the_publisher_until_it_ends(env: Wo
     assert Client().get(f"{SKILLS}/pdf-tools").json()["latestVersion"]["version"] == "1.0.1"
     assert (delete(other, "pdf-tools"), delete(other, "from-git")) == (200, 200)
     assert Client().get("/api/v1/download?slug=from-git").status_code == 410
+
+
+def test_a_reserved_name_needs_a_claim_that_an_operator_granted(env: WorkerEnv) -> None:
+    ada, token = account(env, "ada")
+    options: dict[str, Any] = settings.VSKILL_ENVIRONMENTS["default"]
+    policy = {**options.get("policy", {}), "reserved_names": {"pdf-*": "github.com/acme"}}
+    with override_settings(VSKILL_ENVIRONMENTS={"default": {**options, "policy": policy}}):
+        claim = begin(env, ada, "https://github.com/acme/skills")
+        prove(env, claim, Proof.BRANCH, "a branch of a repository that ada was invited to")
+        refused = publish_form(token, ownerHandle="acme")
+        assert refused.status_code == 403
+        assert "is reserved for github.com/acme" in refused.content.decode()
+
+        end(env, owner_claim(env, "github.com/acme") or claim, actor="root", reason="granted instead")
+        grant(env, ada, "github.com/acme", "acme", actor="root", reason="known")
+        assert publish_form(token, ownerHandle="acme").status_code == 202
