@@ -1,4 +1,4 @@
-"""The tables of who owns a publisher, and of skills that were handed from one publisher to another."""
+"""The tables of who owns a publisher, of skills that were handed from one to another, and of where skills were."""
 
 from __future__ import annotations
 
@@ -109,3 +109,25 @@ class SkillTransfer(models.Model):
 
     def __str__(self) -> str:
         return f"{self.from_handle} to {self.to_handle} ({self.state})"
+
+
+class SkillPlace(models.Model):
+    """That a skill was or will be published from a folder, or that the folder held its content.
+
+    ``identity`` is that of the folder in its repository (``marketplace.skills.publishers.skill_identity``), other than
+    the skill's present one. ``marketplace.skills.places`` writes it, and nothing takes it back.
+    """
+
+    namespace = models.CharField(max_length=64)
+    identity = models.CharField(max_length=64)
+    skill = models.ForeignKey("marketplace.SkillEntry", on_delete=models.CASCADE, related_name="places")
+
+    class Meta:
+        verbose_name = "place of a skill"
+        verbose_name_plural = "places of skills"
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.UniqueConstraint(fields=["identity", "skill"], name="place_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.identity} of {self.skill_id}"

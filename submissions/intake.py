@@ -13,10 +13,11 @@ from typing import Any
 from django.db import IntegrityError, transaction
 
 from marketplace.skills.blocklist import is_blocked
+from marketplace.skills.places import note_place
 from marketplace.skills.publishers import skill_identity
 from marketplace.skills.reservations import why_reserved
 from marketplace.skills.sources import note_copies
-from marketplace.skills.store import name_of_identity
+from marketplace.skills.store import name_of_identity, skills_of_identity
 from marketplace.skills.withdrawal import why_withdrawn
 from submissions import messages
 from submissions.discovery import DiscoveredSkill, Discovery
@@ -190,6 +191,8 @@ def accept_one(
                     note_copies(env, identity, skill.also_at)
                     return Accepted(skill, Outcome.ALREADY_VERIFIED, published)
                 submission = create_submission(env, fields, actor=actor, trigger=source)
+                if former and (moving := skills_of_identity(env, former).first()) is not None:
+                    note_place(env, moving, [identity])
                 messages.send(env, submission.id, priority=priority)
                 return Accepted(skill, Outcome.CREATED, submission)
         except (IntegrityError, VersionConflict):

@@ -33,13 +33,19 @@ def told_answers(env: WorkerEnv, repo_url: str, answers: Iterable[Accepted]) -> 
     if not any_hidden(env):
         return given
     submissions = hidden_among(env, [one.submission.id for one in given if one.submission is not None])
-    identities = {skill_identity(repo_url, one.skill.path) for one in given}
-    rows = SkillEntry.objects.using(env.database).filter(namespace=env.name, identity__in=identities)
+    places = {one.skill.path: _identities(repo_url, one.skill) for one in given}
+    rows = SkillEntry.objects.using(env.database).filter(namespace=env.name, identity__in=set().union(*places.values()))
     skills = set(hidden_skills(rows).values_list("identity", flat=True))
     return [
         replace(one, submission=None, reason=NOT_TOLD, skill=replace(one.skill, notes=()))
         if (one.submission is not None and one.submission.id in submissions)
-        or skill_identity(repo_url, one.skill.path) in skills
+        or not skills.isdisjoint(places[one.skill.path])
         else one
         for one in given
     ]
+
+
+def _identities(repo_url: str, skill: DiscoveredSkill) -> set[str]:
+    """Return the identity of a found skill, and the one that it had in the folder that it continues."""
+    paths = [skill.path] if skill.continues is None else [skill.path, skill.continues]
+    return {skill_identity(repo_url, path) for path in paths}

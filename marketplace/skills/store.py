@@ -23,6 +23,7 @@ from marketplace.search.documents import index_skill
 from marketplace.skill_changes import SkillChange, skill_changed
 from marketplace.skills.agents import agents_of
 from marketplace.skills.counts import change_counts, counted
+from marketplace.skills.places import note_changed_places
 from vskill.environments import WorkerEnv
 from vskill.kv.clock import database_now, isoformat
 from vskill.kv.codec import encode
@@ -133,6 +134,7 @@ def create_skill(env: WorkerEnv, record: SkillRecord, event: Event) -> SkillEntr
         # A rename left this alias after the caller chose the slug: its address must not lead to a stranger's skill.
         raise VersionConflict(f"{record.slug!r} has become the former name of another skill.")
     row: SkillEntry = SkillEntry.objects.using(env.database).get(namespace=env.name, key=key)
+    note_changed_places(env, row, None, record)
     _write_derived(env, row, record, event)
     change_counts(env, counted(None), counted(record, 1))
     return row
@@ -148,6 +150,7 @@ def update_skill(
     """
     record = replace(record, updated_at=now_text(env))
     skill_namespace(env).put_sync(row.key, record.to_value(), expect_version=row.version)
+    note_changed_places(env, row, row.record, record)
     _write_derived(env, row, record, event)
     change_counts(env, counted(row.record, kept[0]), counted(record, kept[1]))
     return record
@@ -161,6 +164,7 @@ def note(env: WorkerEnv, row: SkillEntry, record: SkillRecord, event: Event) -> 
     ``VersionConflict`` where another writer changed the row after it was read.
     """
     skill_namespace(env).put_sync(row.key, record.to_value(), expect_version=row.version)
+    note_changed_places(env, row, row.record, record)
     record_event(env, row.key, event.action, actor=event.actor, reason=event.reason, row=row, version=event.version)
     return record
 

@@ -1,7 +1,8 @@
 """Which submissions are shown to whoever asks: those of skills that they may not know of are not there.
 
 The rule is that of ``marketplace.skills.visibility``. A submission belongs to the skill with its identity, and to the
-one that it published, which may lie in another folder by now.
+one that it published, which may lie in another folder by now. One that published nothing belongs to each skill that was
+in its folder, was to move there or had its content there (``marketplace.skills.places``).
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from django.db.models import Exists, OuterRef, QuerySet
 from django.db.models.functions import Substr
 
 from marketplace.models import SkillEntry, SkillVersion
-from marketplace.skills.visibility import any_hidden, hidden_skills
+from marketplace.skills.places import at_places
+from marketplace.skills.visibility import any_hidden, hidden_skills, known_skills
 from submissions.models import SUBMISSION_PREFIX, SubmissionEntry
 from submissions.store.queries import read_submission
 from submissions.store.records import Submission, no_such_submission
@@ -26,13 +28,18 @@ def shown_submissions(env: WorkerEnv, rows: QuerySet[SubmissionEntry]) -> QueryS
     """Return those of ``rows`` that are shown to whoever asks now; where nothing is hidden, it stays as it is."""
     if not any_hidden(env):
         return rows
-    hidden = hidden_skills(SkillEntry.objects.using(env.database).filter(namespace=env.name))
-    versions = SkillVersion.objects.using(env.database).filter(
-        namespace=env.name, submission_id=Substr(OuterRef("key"), len(SUBMISSION_PREFIX) + 1)
+    skills = SkillEntry.objects.using(env.database).filter(namespace=env.name)
+    hidden = hidden_skills(skills)
+    versions = SkillVersion.objects.using(env.database).filter(namespace=env.name)
+    published = versions.filter(submission_id=Substr(OuterRef("key"), len(SUBMISSION_PREFIX) + 1))
+    # Inside the condition over places, so that it is asked only where there is one.
+    elsewhere = versions.filter(
+        submission_id=Substr(OuterRef(OuterRef("key")), len(SUBMISSION_PREFIX) + 1), skill__in=known_skills(skills)
     )
     return rows.filter(
         ~Exists(hidden.filter(identity=OuterRef("identity")).exclude(identity="")),
-        ~Exists(versions.filter(skill__in=hidden)),
+        ~Exists(published.filter(skill__in=hidden)),
+        ~Exists(at_places(hidden, OuterRef("identity")).filter(~Exists(elsewhere))),
     )
 
 
