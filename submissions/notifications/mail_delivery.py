@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import smtplib
 from datetime import timedelta
 from time import monotonic
@@ -22,6 +23,8 @@ from submissions.notifications.subscriptions import Way
 from vskill.environments import WorkerEnv
 from vskill.hidden_characters import visible
 from vskill.kv.clock import database_now
+
+logger = logging.getLogger(__name__)
 
 # Events of one mail; more are in the next one.
 _MOST_EVENTS: Final = 100
@@ -97,6 +100,10 @@ def _sent(message: EmailMessage) -> Answer:
         error = f"the mail server refused the address with status {codes}"
     except smtplib.SMTPResponseException as refused:
         error = f"the mail server answered with status {refused.smtp_code}"
+    except ValueError as failed:
+        # Of this one mail alone, whose address or a header cannot be written; the others are sent all the same.
+        logger.warning("a mail cannot be written: %s", visible(type(failed).__name__, 80))
+        error = "the mail cannot be written, probably because of its address: let its owner confirm another one"
     except (smtplib.SMTPException, OSError) as failed:
         error = f"the mail server could not be used: {visible(type(failed).__name__, 80)}"
     took = round((monotonic() - began) * 1000)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import secrets
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -27,6 +28,8 @@ RHYTHMS: Final = {"at_once": timedelta(minutes=5), "daily": timedelta(days=1)}
 _ASKED_AGAIN: Final = timedelta(minutes=10)
 _CONFIRM: Final = "vskill.notifications.confirm"
 _CONFIRM_SECONDS: Final = 24 * 3600
+# What no part of a mail takes for something else: no quotes, and no words in the encoding of a header (RFC 2047).
+_PLAIN: Final = re.compile(r"(?!.*=\?)[A-Za-z0-9.!#$%&'*+/=?^_{|}~-]+")
 _UNSUBSCRIBE: Final = "vskill.notifications.unsubscribe"
 
 
@@ -49,6 +52,8 @@ def ask_to_confirm(env: WorkerEnv, account: Any, address: str) -> None:
         validate_email(text)
     except ValidationError:
         raise SubscriptionRefused("That is no address of mail. Nothing was changed.") from None
+    if _PLAIN.fullmatch(text.rpartition("@")[0]) is None:
+        raise SubscriptionRefused("Of that address is no plain text before the @. Nothing was changed.")
     if not settings.MAIL_SERVER:
         raise SubscriptionRefused("This registry sends no mails: its operator has configured no server for them.")
     if not text.isascii() or len(text) > 254:

@@ -38,6 +38,8 @@ from vskill.variables import read_variables
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ADDRESS = "ada@example.org"
+# What is encoded is a line break and another header.
+ENCODED = '"=?utf-8?q?=0aBcc:x?="@example.org'
 
 
 @pytest.fixture
@@ -105,6 +107,38 @@ class TestConfirmation:
             let_time_pass(asked_at=timedelta(minutes=11))
             with pytest.raises(SubscriptionRefused, match="Nothing was changed"):
                 ask_to_confirm(env, ada, address)
+
+    @pytest.mark.parametrize(
+        "address",
+        [ENCODED, "=?utf-8?b?Cg==?=@example.org", '"a b"@example.org', '"a\\"@example.org', "a`b@example.org"],
+    )
+    def test_what_a_mail_may_take_for_something_else_is_no_address(
+        self, env: WorkerEnv, post: MailServer, address: str
+    ) -> None:
+        with pytest.raises(SubscriptionRefused, match="Nothing was changed"):
+            ask_to_confirm(env, person("ada"), address)
+
+    @pytest.mark.parametrize("address", ["o'neil+vskill=x@example.org", "a.b_c-d?e@example.org"])
+    def test_a_plain_address_is_asked(self, env: WorkerEnv, post: MailServer, address: str) -> None:
+        ask_to_confirm(env, person("ada"), address)
+        assert run_deliver(env).mails == 1
+        assert [one["To"] for one in post.taken] == [address]
+
+    def test_one_that_cannot_be_written_holds_up_no_other(
+        self, env: WorkerEnv, post: MailServer, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """Of both kinds of mails: an address from before they were looked at so closely."""
+        told, asked = confirmed(env, person("told"), "told@example.org"), person("asked")
+        ask_to_confirm(env, asked, "asked@example.org")
+        NotificationPreference.objects.filter(owner_id__in=[told.pk, asked.pk]).update(address=ENCODED)
+        confirmed(env, person("zoe"), "zoe@example.org")
+        for name in ("told", "zoe"):
+            end(env, submitterAccount=name)
+        report = run_deliver(env)
+        assert (report.mails, report.delivered, report.retried) == (1, 1, 1)
+        assert [one["To"] for one in post.taken] == ["zoe@example.org"]
+        assert "confirm another" in NotificationDelivery.objects.get(state="pending").said
+        assert "Bcc" not in caplog.text
 
     def test_without_a_server_there_are_no_mails_and_nothing_waits_for_them(
         self, env: WorkerEnv, ada: Any, settings: Settings, post: MailServer
