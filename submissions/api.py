@@ -25,6 +25,7 @@ from submissions.jobs.work import take_in
 from submissions.presentation import as_json, found_as_json, started_as_json, transition_as_json, withdrawal_of
 from submissions.source.errors import InvalidRepositoryURL
 from submissions.source.fetching import repository_url
+from submissions.source_audiences import refuse_unseen
 from submissions.store.near_ids import near_ids
 from submissions.store.queries import get_submission_index, history
 from submissions.store.records import SubmissionNotFound
@@ -84,6 +85,7 @@ async def _create(request: HttpRequest) -> JsonResponse:
     texts = texts_of(body, "repoUrl", "skillPath", "skillName")
     dry_run = body.get("dryRun") is True
     with ahead_of_reads():
+        await refuse_unseen(env, repository_of(texts))
         discovery = await discover(env, repository_of(texts), path=texts["skillPath"], note=not dry_run)
         discovery = select(discovery, path=texts["skillPath"], name=texts["skillName"])
         if dry_run:

@@ -22,10 +22,11 @@ from submissions.discovery import Discovery, discover, folder_of
 from submissions.jobs.progress import STANDINGS, progress_of
 from submissions.jobs.records import JobNotFound, get_job, may_stop
 from submissions.jobs.work import start_job, stop_job
-from submissions.listings import PAGE, Choice, ListingExpired, keep_listing, page_of, read_listing
+from submissions.listings import PAGE, Choice, ListingExpired, keep_listing, page_of
 from submissions.presentation import found_as_json, job_as_json, progress_as_json, started_as_json
+from submissions.source_audiences import refuse_unseen
 from submissions.submitter import submitter_of
-from submissions.told import told_skills
+from submissions.told import told_listing, told_skills
 from vskill.kv.threads import writers
 from vskill.rate_limits.kinds import Form, Kind, rated
 from vskill.visitors.reads import intake_reads
@@ -56,6 +57,7 @@ async def listings(request: HttpRequest) -> HttpResponse:
 async def _list_repository(request: HttpRequest) -> JsonResponse:
     env = require_worker_env()
     texts = texts_of(body_object(request), "repoUrl", "folder")
+    await refuse_unseen(env, repository_of(texts))
     discovery = await discover(env, repository_of(texts), path=texts["folder"])
     listing_id = await keep_listing(env, discovery)
     return await _listing_page(listing_id, discovery, Choice(), *_page(request), status=201)
@@ -77,7 +79,7 @@ async def listing(request: HttpRequest, listing_id: str) -> HttpResponse:
 async def _read_listing(request: HttpRequest, listing_id: str) -> JsonResponse:
     takes_only(request, "cursor", "limit", "folder", "q")
     try:
-        discovery = await read_listing(require_worker_env(), listing_id)
+        discovery = await told_listing(require_worker_env(), listing_id)
     except ListingExpired as error:
         return error_answer(error, 404)
     words = request.GET.get("q", "")
@@ -117,6 +119,7 @@ async def jobs(request: HttpRequest) -> HttpResponse:
 async def _start(request: HttpRequest) -> JsonResponse:
     env = require_worker_env()
     texts = texts_of(body_object(request), "repoUrl", "folder")
+    await refuse_unseen(env, repository_of(texts))
     discovery = await discover(env, repository_of(texts), path=texts["folder"])
     submitter = await submitter_of(request)
     job = await writers.run(start_job, env, discovery, source="api", actor="api", submitter=submitter)

@@ -84,18 +84,22 @@ async def keep_listing(env: WorkerEnv, discovery: Discovery) -> str:
     return listing_id
 
 
-async def read_listing(env: WorkerEnv, listing_id: str) -> Discovery:
-    """Return the discovery of that id; raise ``ListingExpired`` where there is none (any more)."""
-    expired = ListingExpired(
+def no_such_listing() -> ListingExpired:
+    """Return the error for an id that no list has."""
+    return ListingExpired(
         f"This list of skills is older than {LISTING_HOURS} hours or was not made here. Nothing was submitted; "
         "enter the address again."
     )
+
+
+async def read_listing(env: WorkerEnv, listing_id: str) -> Discovery:
+    """Return the discovery of that id; raise ``ListingExpired`` where there is none (any more)."""
     try:
         outcome = await KVNamespace(KVEntry, env).get(_key(listing_id))
     except InvalidKey:
-        raise expired from None
+        raise no_such_listing() from None
     if outcome.absent:
-        raise expired
+        raise no_such_listing()
     repo_url, commit_sha, ref, named, skills = outcome.require()
 
     def discovery() -> Discovery:

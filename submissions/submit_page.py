@@ -20,14 +20,15 @@ from submissions.forms import ChoiceForm, RepositoryForm
 from submissions.intake import Accepted, Outcome, is_offered
 from submissions.jobs.records import Job
 from submissions.jobs.work import AT_ONCE, take_in
-from submissions.listings import Choice, ListingExpired, ListingPage, keep_listing, matching, page_of, read_listing
+from submissions.listings import Choice, ListingExpired, ListingPage, keep_listing, matching, page_of
 from submissions.models import SubmissionEntry
 from submissions.presentation import job_href, shown_slugs, submission_path
 from submissions.source.errors import SourceError
+from submissions.source_audiences import refuse_unseen
 from submissions.states import STATES, Group, State
 from submissions.store.shown import shown_submissions
 from submissions.submitter import submitter_of
-from submissions.told import told_answers, told_skills
+from submissions.told import told_answers, told_listing, told_skills
 from vskill.environments import WorkerEnv
 from vskill.errors import VskillError
 from vskill.processes.machine_faults import MachineFault
@@ -57,6 +58,7 @@ async def submit(request: HttpRequest) -> HttpResponse:
         return render(request, _TEMPLATE, {"form": form}, status=400)
     try:
         with ahead_of_reads():
+            await refuse_unseen(env, form.cleaned_data["repository_url"])
             discovery = await discover(env, form.cleaned_data["repository_url"])
     except VskillError as error:
         form.add_error("repository_url", str(error))
@@ -74,7 +76,7 @@ async def _listed(request: HttpRequest, env: WorkerEnv, given: Mapping[str, Any]
     choices = ChoiceForm(given)
     choice = choices.choice()
     try:
-        discovery = await read_listing(env, listing)
+        discovery = await told_listing(env, listing)
     except ListingExpired as error:
         form = RepositoryForm(given)
         form.add_error(None, str(error))

@@ -8,12 +8,23 @@ from dataclasses import replace
 from marketplace.models import SkillEntry
 from marketplace.skills.publishers import skill_identity
 from marketplace.skills.visibility import any_hidden, hidden_skills
-from submissions.discovered import DiscoveredSkill
+from submissions.discovered import DiscoveredSkill, Discovery
 from submissions.intake import Accepted
-from submissions.store.shown import hidden_among
+from submissions.listings import no_such_listing, read_listing
+from submissions.source_audiences import is_unseen
+from submissions.store.shown import hidden_among, hides_any
 from vskill.environments import WorkerEnv
+from vskill.visitors.reads import page_reads
 
 NOT_TOLD = "This registry says no more about it here."
+
+
+async def told_listing(env: WorkerEnv, listing_id: str) -> Discovery:
+    """Return a list of skills that was made before; raise ``ListingExpired`` also where it is not for whoever asks."""
+    found = await read_listing(env, listing_id)
+    if await page_reads.run(is_unseen, env, found.repo_url):
+        raise no_such_listing()
+    return found
 
 
 def told_skills(env: WorkerEnv, skills: Sequence[DiscoveredSkill]) -> list[DiscoveredSkill]:
@@ -30,7 +41,7 @@ def told_skills(env: WorkerEnv, skills: Sequence[DiscoveredSkill]) -> list[Disco
 def told_answers(env: WorkerEnv, repo_url: str, answers: Iterable[Accepted]) -> list[Accepted]:
     """Return the answers for skills of a repository as they may be told to whoever asks now."""
     given = list(answers)
-    if not any_hidden(env):
+    if not hides_any(env):
         return given
     submissions = hidden_among(env, [one.submission.id for one in given if one.submission is not None])
     places = {one.skill.path: _identities(repo_url, one.skill) for one in given}

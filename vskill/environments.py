@@ -21,7 +21,9 @@ from django.core.signals import setting_changed
 
 from vskill.access_variables import ACCESS_OPTIONS
 from vskill.errors import VskillError
+from vskill.policy_values import read_scanners, read_weights
 from vskill.reserved_names import ReservedName, read_reserved_names
+from vskill.source_audiences import read_audiences, read_credential_audience
 from vskill.source_credentials import SourceCredential, check_secrets, read_credentials, read_proxy
 from vskill.source_ssh_keys import SourceSshKey, read_ssh_keys
 from vskill.variable_kinds import HOSTS, Fault
@@ -29,8 +31,6 @@ from vskill.webhook_secrets import WebhookSecret, check_webhook_secrets, read_we
 
 # It has to fit the namespace column of an entry.
 _NAME: Final = re.compile(r"[a-z0-9_-]{1,64}")
-_SCANNER: Final = re.compile(r"[a-z0-9-]{1,40}")
-_LEAST_WEIGHT, _MOST_WEIGHT = 0.01, 100
 
 
 class UnknownEnvironment(VskillError):
@@ -68,6 +68,8 @@ class Policy:
     ``signing_key_file``: absolute path of the file with the keys that sign what is published (none by default).
     ``access``: what strangers may: ``open`` read and submit, ``read-only`` read, ``closed`` nothing.
     ``sign_in_role``: the role of who signed in and was granted none (none by default).
+    ``audiences``: to whom new skills of a host, an owner or a repository are shown: ``public``, ``members`` or a team.
+    ``credential_audience``: the same for whatever is read with a credential or a key, where ``audiences`` says nothing.
     ``tier1_engines`` and ``tier2_engines``: names of the verification engines that run in each tier.
     """
 
@@ -90,6 +92,8 @@ class Policy:
     signing_key_file: str = ""
     access: str = "open"
     sign_in_role: str = ""
+    audiences: tuple[tuple[str, str], ...] = ()
+    credential_audience: str = "public"
     tier1_engines: tuple[str, ...] = ("vskill", "skilltotal")
     tier2_engines: tuple[str, ...] = ()
 
@@ -143,40 +147,15 @@ def _hosts(name: str, hosts: tuple[Any, ...]) -> tuple[str, ...]:
         raise ImproperlyConfigured(f"VSKILL_ENVIRONMENTS: 'hosts' of {name!r}: {fault}.") from None
 
 
-def _is_weight(value: Any) -> bool:
-    # A truth value is a number to Python.
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and _LEAST_WEIGHT <= value <= _MOST_WEIGHT
-
-
-def _weights(name: str, value: Any) -> tuple[tuple[str, float], ...]:
-    if not (isinstance(value, Mapping) and all(_is_weight(weight) for weight in value.values())):
-        raise ImproperlyConfigured(
-            f"VSKILL_ENVIRONMENTS: 'queue_weights' of {name!r} maps host/owner to a number from {_LEAST_WEIGHT} to "
-            f"{_MOST_WEIGHT}; it was {value!r}."
-        )
-    return tuple((str(owner), float(weight)) for owner, weight in value.items())
-
-
-def _scanners(name: str, value: Any) -> tuple[tuple[str, str], ...]:
-    if not (isinstance(value, Mapping) and all(_is_scanner(scanner, url) for scanner, url in value.items())):
-        raise ImproperlyConfigured(
-            f"VSKILL_ENVIRONMENTS: 'external_scanners' of {name!r} maps the name of a scanner (small letters, digits, "
-            f"hyphens) to an http or https address; it was {value!r}."
-        )
-    return tuple(value.items())
-
-
-def _is_scanner(name: Any, url: Any) -> bool:
-    return bool(_SCANNER.fullmatch(str(name))) and isinstance(url, str) and url.startswith(("http://", "https://"))
-
-
 _READERS: Final[Mapping[str, Callable[[str, Any], Any]]] = {
-    "queue_weights": _weights,
+    "queue_weights": read_weights,
     "source_credentials": read_credentials,
     "webhook_secrets": read_webhook_secrets,
     "source_ssh_keys": read_ssh_keys,
-    "external_scanners": _scanners,
+    "external_scanners": read_scanners,
     "reserved_names": read_reserved_names,
+    "audiences": read_audiences,
+    "credential_audience": read_credential_audience,
 }
 
 

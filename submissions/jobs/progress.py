@@ -10,6 +10,7 @@ from typing import Final
 from submissions.intake import Outcome
 from submissions.jobs.records import Job, JobSkill, jobs_of, no_such_job, skills_of, slice_key
 from submissions.models import SubmissionEntry
+from submissions.source_audiences import is_unseen
 from submissions.states import STATES, Group, State
 from submissions.store.shown import hidden_among
 from submissions.store.transitions import submission_key
@@ -65,7 +66,7 @@ async def progress_of(env: WorkerEnv, job: Job, *, standing: str = "", start: in
 
 
 def _progress(env: WorkerEnv, job: Job, skills: Sequence[JobSkill], standing: str, start: int, size: int) -> Progress:
-    if hidden_among(env, [one.submission_id for one in skills if one.submission_id]):
+    if is_unseen(env, job.repo_url) or hidden_among(env, [one.submission_id for one in skills if one.submission_id]):
         raise no_such_job(job.id)
     states = _states(env, [one.submission_id for one in skills if one.submission_id])
     lines = [_line(one, states.get(one.submission_id)) for one in skills]

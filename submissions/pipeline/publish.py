@@ -9,6 +9,7 @@ from django.db import transaction
 from marketplace.catalog import Publication, PublishedFile, prepare_publication, publish_skill
 from submissions.models import SUBMISSION_PREFIX, SubmissionEntry
 from submissions.pipeline.run import ACTOR, Run
+from submissions.source_audiences import audience_of_source
 from submissions.states import State
 from submissions.store.evidence import STRUCTURE, Evidence, contract_of, findings_of
 from submissions.store.records import Submission
@@ -86,6 +87,7 @@ def publish_package(run: Run, package: SkillPackage, evidence: list[Evidence]) -
         signature=run.signature,
         scan_key=_scan_key(current, decision),
         planned_slug=submission.text("plannedSlug"),
+        audience=audience_of_source(env, submission.text("repoUrl")),
         actor=ACTOR,
     )
     prepared = prepare_publication(publication)

@@ -30,7 +30,7 @@ _MISSING = (
     "There is no such repository at {host}, or it asks for sign-in. Check the address; if it is right, an operator can "
     "add a credential for {host}."
 )
-_NOT_SHOWN = (
+NOT_SHOWN = (
     "There is no such repository at {host}, or it is not shown to this registry. Check the address; if it is right, "
     "tell an operator."
 )
@@ -105,7 +105,7 @@ def _despite_login(result: ChildResult, place: str, host: str) -> tuple[type[Sou
     """Return the error where our own credential did not open the repository; the operator hears of it in the log."""
     text = result.stderr.decode("utf-8", "replace").lower()
     if not re.search(f"{_NO_ENTRY}|{_ASKS}", text):
-        return RepositoryNotFound, _NOT_SHOWN
+        return RepositoryNotFound, NOT_SHOWN
     logger.warning(
         "%s refused the credential for %s: it may have expired, or may not read this repository.", host, place
     )

@@ -1,8 +1,9 @@
 """Which submissions are shown to whoever asks: those of skills that they may not know of are not there.
 
 The rule is that of ``marketplace.skills.visibility``. A submission belongs to the skill with its identity, and to the
-one that it published, which may lie in another folder by now. One that published nothing belongs to each skill that was
-in its folder, was to move there or had its content there (``marketplace.skills.places``).
+one that it published, which may lie in another folder by now. One that published nothing belongs to each skill that
+was in its folder, was to move there or had its content there (``marketplace.skills.places``). Those of a repository
+that policy shows to some are not there for all others, whether anything of it is published or not.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from marketplace.models import SkillEntry, SkillVersion
 from marketplace.skills.places import at_places
 from marketplace.skills.visibility import any_hidden, hidden_skills, known_skills
 from submissions.models import SUBMISSION_PREFIX, SubmissionEntry
+from submissions.source_audiences import unseen_rows
 from submissions.store.queries import read_submission
 from submissions.store.records import Submission, no_such_submission
 from submissions.store.transitions import submission_key
@@ -26,6 +28,8 @@ _AT_ONCE = 500
 
 def shown_submissions(env: WorkerEnv, rows: QuerySet[SubmissionEntry]) -> QuerySet[SubmissionEntry]:
     """Return those of ``rows`` that are shown to whoever asks now; where nothing is hidden, it stays as it is."""
+    unseen = unseen_rows(env)
+    rows = rows if unseen is None else rows.exclude(unseen)
     if not any_hidden(env):
         return rows
     skills = SkillEntry.objects.using(env.database).filter(namespace=env.name)
@@ -43,6 +47,11 @@ def shown_submissions(env: WorkerEnv, rows: QuerySet[SubmissionEntry]) -> QueryS
     )
 
 
+def hides_any(env: WorkerEnv) -> bool:
+    """Return whether an environment may have submissions that are not shown to whoever asks now."""
+    return any_hidden(env) or unseen_rows(env) is not None
+
+
 def read_shown(env: WorkerEnv, submission_id: str) -> Submission:
     """Return one submission, read on the calling thread; raise ``SubmissionNotFound`` also where it is not shown."""
     found = read_submission(env, submission_id)
@@ -53,7 +62,7 @@ def read_shown(env: WorkerEnv, submission_id: str) -> Submission:
 
 def hidden_among(env: WorkerEnv, ids: Collection[str]) -> frozenset[str]:
     """Return the ids of the submissions among ``ids`` that are not shown to whoever asks now."""
-    if not any_hidden(env):
+    if not hides_any(env):
         return frozenset()
     shown: set[str] = set()
     wanted = sorted(ids)

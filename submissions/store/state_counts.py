@@ -8,10 +8,9 @@ from typing import Final
 from django.db import connections
 
 from marketplace.catalog import HowMany
-from marketplace.skills.visibility import any_hidden
 from submissions.models import SubmissionEntry
 from submissions.states import State
-from submissions.store.shown import shown_submissions
+from submissions.store.shown import hides_any, shown_submissions
 from vskill.environments import WorkerEnv
 from vskill.kv.statements import statements
 
@@ -23,7 +22,7 @@ def count_states(env: WorkerEnv) -> dict[State, HowMany]:
 
     Those that whoever asks now may not know of are not counted; where there are any, it takes a statement each.
     """
-    if any_hidden(env):
+    if hides_any(env):
         rows = SubmissionEntry.objects.using(env.database).live().filter(namespace=env.name)
         shown = shown_submissions(env, rows)
         return {state: _bounded(shown.filter(state=state)[: MOST_COUNTED + 1].count()) for state in State}
