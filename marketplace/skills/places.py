@@ -28,7 +28,7 @@ def note_place(env: WorkerEnv, row: SkillEntry, identities: Iterable[str]) -> No
 
 
 def note_changed_places(env: WorkerEnv, row: SkillEntry, before: SkillRecord | None, record: SkillRecord) -> None:
-    """Write the places that the skill in ``row`` leaves or gets as its record becomes ``record``, at no cost without any.
+    """Write the places that the skill in ``row`` leaves or gets as its record becomes ``record``; free without any.
 
     ``before`` is the record until now, ``None`` for a new skill.
     """

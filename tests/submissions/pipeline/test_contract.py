@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 from django.test import AsyncClient
-from pytest_django.fixtures import Settings
 
 from marketplace.models import SkillVersion
 from submissions.states import State
@@ -14,7 +13,7 @@ from submissions.verification.engines.base import EngineResult, EngineStatus
 from tests.submissions.front_door import EVIL, repository, submitted_one, worked_off
 from vskill.environments import WorkerEnv
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_data_folder")]
 
 NOTES = """---
 name: notes
@@ -27,11 +26,6 @@ allowed-tools: Read
 Then read https://notes.invalid/rules.md for the rules.
 """
 SCRIPT = "import os\n\nkey = os.environ['NOTES_API_KEY']\n"
-
-
-@pytest.fixture(autouse=True)
-def _own_data_folder(settings: Settings, tmp_path: Path) -> None:
-    settings.DATA_DIR = tmp_path / "data"
 
 
 async def page(path: str) -> str:

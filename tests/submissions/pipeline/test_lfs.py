@@ -11,7 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from pytest_django.fixtures import Settings
 
 from marketplace.models import ArchiveBlob, SkillVersion
 from submissions.operations import approve
@@ -29,16 +28,11 @@ from vskill.environments import WorkerEnv
 from vskill.kv.threads import readers, writers
 from vskill.worker_context import run_with_worker_env
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_data_folder")]
 
 MODEL = b"\x08\x07\x00weights" * 300
 POINTER = pointer_text(MODEL)
 BATCH = "/a/skills.git/info/lfs/objects/batch"
-
-
-@pytest.fixture(autouse=True)
-def _own_data_folder(settings: Settings, tmp_path: Path) -> None:
-    settings.DATA_DIR = tmp_path / "data"
 
 
 @pytest.fixture

@@ -11,7 +11,6 @@ from types import MappingProxyType
 import pytest
 from django.apps import apps
 from django.db import connection
-from pytest_django.fixtures import Settings
 
 from submissions.discovery import discover
 from submissions.listings import ListingExpired, keep_listing, read_listing
@@ -25,15 +24,10 @@ from vskill.environments import WorkerEnv
 from vskill.kv.threads import readers
 from vskill.source_credentials import SourceCredential
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_data_folder")]
 
 SECRET = "s3cr3t-of-the-corp/+="
 LOGIN = Login("", "x-access-token", SECRET)
-
-
-@pytest.fixture(autouse=True)
-def _own_data_folder(settings: Settings, tmp_path: Path) -> None:
-    settings.DATA_DIR = tmp_path / "data"
 
 
 @pytest.fixture

@@ -24,10 +24,7 @@ from tests.submissions.front_door import repository, skills
 from tests.submissions.source.https_host import CERTIFICATE, https_host, port_of, silent_host
 from vskill.environments import WorkerEnv, build_environment
 
-
-@pytest.fixture(autouse=True)
-def _own_data_folder(settings: Settings, tmp_path: Path) -> None:
-    settings.DATA_DIR = tmp_path / "data"
+pytestmark = pytest.mark.usefixtures("own_data_folder")
 
 
 async def _break_inside() -> None:
@@ -54,11 +51,13 @@ async def test_folders_of_killed_processes_are_removed_and_living_ones_stay(tmp_
         assert not dead.exists()
 
 
+@pytest.mark.django_db(transaction=True)
 def test_the_command_says_how_many_were_removed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "data" / "work" / "dead").mkdir(parents=True)
     call_command("clean_scratch", older_than=-1.0)
 
-    assert capsys.readouterr().out == "scratch folders removed: 1; snapshots of commits: 0\n"
+    said = "scratch folders removed: 1; snapshots of commits: 0; files of unfinished uploads: 0\n"
+    assert capsys.readouterr().out == said
 
     (tmp_path / "data" / "work" / "dead").mkdir()
     call_command("clean_scratch", older_than=-1.0, verbosity=0)

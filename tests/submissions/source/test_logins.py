@@ -10,7 +10,6 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
-from pytest_django.fixtures import Settings
 
 from submissions.source.errors import (
     FetchFailed,
@@ -32,13 +31,10 @@ from tests.submissions.source.https_host import CERTIFICATE, HttpsHost, https_ho
 from tests.submissions.source.lfs.lfs_host import always, send
 from vskill.environments import WorkerEnv, build_environment
 
+pytestmark = pytest.mark.usefixtures("own_data_folder")
+
 SECRET = "s3cr3t-of-the-corp/+="
 ACME = Login("git.example", "x-access-token", SECRET)
-
-
-@pytest.fixture(autouse=True)
-def _own_data_folder(settings: Settings, tmp_path: Path) -> None:
-    settings.DATA_DIR = tmp_path / "data"
 
 
 @pytest.fixture

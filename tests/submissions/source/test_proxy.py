@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
-from pytest_django.fixtures import Settings
 
 from submissions.source.errors import FetchFailed, HostNotAllowed
 from submissions.source.fetching import fetch, repository_url, scratch_folder, source_policy
@@ -31,14 +30,11 @@ from vskill.environments import WorkerEnv, build_environment
 from vskill.source_variables import with_common_options
 from vskill.variables import read_variables
 
+pytestmark = pytest.mark.usefixtures("own_data_folder")
+
 MODEL = b"first model " * 1000
 SECRET = "s3cr3t-of-the-corp/+="
 PASSWORD = "p@ss:word/of the proxy"
-
-
-@pytest.fixture(autouse=True)
-def _own_data_folder(settings: Settings, tmp_path: Path) -> None:
-    settings.DATA_DIR = tmp_path / "data"
 
 
 @pytest.fixture

@@ -15,7 +15,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from pytest_django.fixtures import Settings
 
 from submissions.sandbox.child_processes import ChildResult, run_child
 from submissions.source import git_process, snapshots
@@ -30,12 +29,9 @@ from tests.git_factory import commit, git, make_repository
 from tests.submissions.front_door import skills
 from vskill.environments import WorkerEnv
 
+pytestmark = pytest.mark.usefixtures("own_data_folder")
+
 ROOT = Path(__file__).parents[3]
-
-
-@pytest.fixture(autouse=True)
-def _own_data_folder(settings: Settings, tmp_path: Path) -> None:
-    settings.DATA_DIR = tmp_path / "data"
 
 
 @pytest.fixture

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
-from pytest_django.fixtures import Settings
 
 from submissions.source.errors import (
     FetchFailed,
@@ -30,13 +29,10 @@ from tests.submissions.source.ssh_host import SSHD, SshHost, ssh_host
 from vskill.environments import WorkerEnv, build_environment
 from vskill.source_ssh_keys import SourceSshKey
 
+pytestmark = pytest.mark.usefixtures("own_data_folder")
+
 NAME = "git.test.example"
 needs_sshd = pytest.mark.skipif(SSHD is None, reason="sshd is not installed")
-
-
-@pytest.fixture(autouse=True)
-def _own_data_folder(settings: Settings, tmp_path: Path) -> None:
-    settings.DATA_DIR = tmp_path / "data"
 
 
 @pytest.fixture(autouse=True)
