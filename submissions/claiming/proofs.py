@@ -1,7 +1,8 @@
 """Look for the proof of a claim: its code in a branch's name or in a file of the repository, or a sign-in at the host.
 
 A repository is read as every other, through ``submissions.source``: redirects are not followed, so that a repository
-which was given away proves nothing for its former owner.
+which was given away proves nothing for its former owner. Its web page is asked as well, since not every host redirects
+git.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from marketplace.models import PublisherClaim
 from marketplace.ownership.claims import ClaimRefused, Proof
 from marketplace.ownership.one_owner import why_not_of_one_owner
 from marketplace.skills.publishers import owner_identity, publisher_of
+from submissions.claiming.web_page import refuse_moved
 from submissions.following.look import refs_of
 from submissions.source.blobs import read_blob
 from submissions.source.errors import RepositoryEmpty
@@ -46,9 +48,16 @@ class Seen:
 async def find_code(env: WorkerEnv, claim: PublisherClaim) -> Seen | None:
     """Look for the code of a claim in its repository: a branch of that name, or a line of the file on the default one.
 
-    Returns ``None`` where it is in neither. Raises ClaimRefused where the repository is not the publisher's, and the
-    errors of ``submissions.source``.
+    Returns ``None`` where it is in neither. Raises ClaimRefused where the repository is not the publisher's or was
+    moved, and the errors of ``submissions.source``.
     """
+    seen = await _seen(env, claim)
+    if seen is not None:
+        await refuse_moved(env, repository_url(env, claim.repo_url).url)
+    return seen
+
+
+async def _seen(env: WorkerEnv, claim: PublisherClaim) -> Seen | None:
     repository = repository_url(env, claim.repo_url)
     if publisher_of(repository.url).identity != claim.publisher:
         raise ClaimRefused(f"{repository.url} is not a repository of {claim.publisher}. Nothing was looked for.")

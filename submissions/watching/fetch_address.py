@@ -75,6 +75,22 @@ async def fetch_address(
     return NotFetched("its host redirects too often")
 
 
+async def ask_once(url: str, *, policy: SourcePolicy, limits: AddressLimits | None = None) -> tuple[str, str]:
+    """Return how one request for the https address ``url`` ended, and a text; no redirect is followed.
+
+    The end is "fetched", "redirect" with where to, "refused" by its host with why, and another word with why where
+    there was no answer. The host may be one that ``policy`` lets be private. All of it stays within ``limits``.
+    """
+    limits = limits or AddressLimits()
+    loop = asyncio.get_running_loop()
+    ends_at = loop.time() + limits.seconds
+    to = await _pinned(url, policy, limits.seconds, may_be_private=True)
+    if isinstance(to, NotFetched):
+        return "unreachable", to.reason
+    answer = await _ask(url, to, None, policy, limits, max(0.01, ends_at - loop.time()))
+    return str(answer["end"]), str(answer.get("text") or "")
+
+
 async def _pinned(url: str, policy: SourcePolicy, seconds: float, *, may_be_private: bool) -> Pinned | NotFetched:
     try:
         if "@" in urlsplit(url).netloc or not url.isascii() or not url.isprintable() or " " in url:

@@ -30,6 +30,7 @@ class HttpsHost:
 
     ``logins`` says for the beginning of a path what the header Authorization has to be; ``sent`` is what it was, for
     every request. ``during`` is called while a client waits for its answer. ``clients`` are the ports of its clients.
+    ``pages`` are the status and the Location for whole paths, which git does not ask for.
     """
 
     port: int
@@ -38,6 +39,7 @@ class HttpsHost:
     during: Callable[[], None] = lambda: None
     clients: set[int] = field(default_factory=set)
     answers: dict[str, Answer] = field(default_factory=dict)
+    pages: dict[str, tuple[int, str]] = field(default_factory=dict)
     speaks_version_2: bool = True
     requests: list[str] = field(default_factory=list)
 
@@ -76,6 +78,13 @@ class _Handler(BaseHTTPRequestHandler):
         host.during()
         if any(self.path.startswith(beginning) and sent != login for beginning, login in host.logins.items()):
             self._ask_for_a_login()
+            return
+        if self.path in host.pages:
+            status, location = host.pages[self.path]
+            self.send_response(status)
+            self.send_header("Location", location)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
             return
         for beginning, answer in self.server.host.answers.items():
             if self.path.startswith(beginning):
