@@ -15,6 +15,7 @@ from django.views.decorators.http import require_GET
 from submissions.states import FINAL_STATES
 from submissions.store.records import SubmissionNotFound
 from submissions.store.shown import read_shown
+from vskill.accounts.audiences import seeing, seen_as
 from vskill.environments import WorkerEnv
 from vskill.kv.errors import EntryUnavailable
 from vskill.visitors.errors import TooBusy, TooSlow
@@ -53,7 +54,7 @@ async def events(request: HttpRequest, submission_id: str) -> HttpResponseBase:
         words = "Too many live pages are open. Nothing is wrong with the submission: read its page again.\n"
         return HttpResponse(words, status=503, content_type="text/plain", headers={"Retry-After": "60"})
     return StreamingHttpResponse(
-        _stream(env, submission_id, state),
+        _stream(env, submission_id, state, seeing()),
         content_type="text/event-stream",
         headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
     )
@@ -65,7 +66,9 @@ def _state(env: WorkerEnv, submission_id: str) -> tuple[str, int]:
     return submission.state, submission.version
 
 
-async def _stream(env: WorkerEnv, submission_id: str, state: tuple[str, int]) -> AsyncIterator[str]:
+async def _stream(
+    env: WorkerEnv, submission_id: str, state: tuple[str, int], audiences: tuple[str, ...]
+) -> AsyncIterator[str]:
     loop = asyncio.get_running_loop()
     ends = loop.time() + SECONDS_AT_MOST
     spoke = loop.time()
@@ -75,7 +78,9 @@ async def _stream(env: WorkerEnv, submission_id: str, state: tuple[str, int]) ->
         while state[0] not in FINAL_STATES and loop.time() < ends:
             await asyncio.sleep(SECONDS_BETWEEN)
             try:
-                found = await part_reads.run(_state, env, submission_id)
+                # The request is over by now, and what its sender sees with it.
+                with seen_as(audiences):
+                    found = await part_reads.run(_state, env, submission_id)
             except SubmissionNotFound:
                 break
             except _AWAY:

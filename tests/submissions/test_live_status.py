@@ -11,12 +11,17 @@ import pytest
 from django.http import StreamingHttpResponse
 from django.test import AsyncClient, Client
 
+from marketplace.models import SkillEntry
+from marketplace.skills.audience import show_to_everybody, show_to_members
 from submissions import live_status
 from submissions.models import SubmissionEntry
 from submissions.states import State
 from submissions.store.records import Submission
 from submissions.store.transitions import transition
+from tests.marketplace.factories import publish_example
 from tests.submissions.factories import make_submission
+from tests.vskill.sign_in.test_access import signed_in
+from vskill.accounts.audiences import MEMBERS
 from vskill.environments import WorkerEnv
 from vskill.kv.threads import writers
 
@@ -28,8 +33,8 @@ def _short_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live_status, "SECONDS_BETWEEN", 0.001)
 
 
-async def opened(submission_id: str) -> AsyncIterator[str]:
-    response = await AsyncClient().get(f"/submissions/{submission_id}/events")
+async def opened(submission_id: str, client: AsyncClient | None = None) -> AsyncIterator[str]:
+    response = await (client or AsyncClient()).get(f"/submissions/{submission_id}/events")
     assert response.status_code == 200
     assert response["Content-Type"] == "text/event-stream"
     assert response["Cache-Control"] == "no-store"
@@ -57,6 +62,38 @@ async def test_each_change_is_told_once_and_a_decision_ends_the_stream(env: Work
     assert read(await anext(stream))[0] == "end"
     assert [part async for part in stream] == []
     assert live_status._Open.count == 0
+
+
+def private_submission(env: WorkerEnv) -> tuple[Submission, AsyncClient]:
+    """Write a new submission of a skill for members, and return it with the client of a member."""
+    publish_example(env, audience=MEMBERS)
+    submission = make_submission(env, identity=SkillEntry.objects.get().identity)
+    client = AsyncClient()
+    client.cookies = signed_in("viewer").cookies
+    return submission, client
+
+
+async def test_a_member_follows_a_submission_of_a_private_skill_to_its_end(env: WorkerEnv) -> None:
+    submission, member = await writers.run(private_submission, env)
+    assert (await AsyncClient().get(f"/submissions/{submission.id}/events")).status_code == 404
+    stream = await opened(submission.id, member)
+    told = [read(await anext(stream))]
+    for following in (State.TIER1_SCANNING, State.TIER1_FAILED):
+        submission = await writers.run(move, env, submission, following)
+        told.append(read(await anext(stream)))
+    assert [(name, one["state"]) for name, one in told] == [
+        ("change", state) for state in (State.RECEIVED, State.TIER1_SCANNING, State.TIER1_FAILED)
+    ]
+    assert [read(part)[0] async for part in stream] == ["end"]
+
+
+async def test_a_skill_that_is_closed_ends_the_stream_of_a_stranger(env: WorkerEnv) -> None:
+    submission, _member = await writers.run(private_submission, env)
+    await writers.run(show_to_everybody, env, "hello-skill", actor="operator", reason="for all")
+    stream = await opened(submission.id)
+    await anext(stream)
+    await writers.run(show_to_members, env, "hello-skill", actor="operator", reason="ours")
+    assert [read(part)[0] async for part in stream] == ["end"]
 
 
 async def test_a_submission_that_is_decided_already_is_told_and_over(env: WorkerEnv) -> None:
