@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Final
 from uuid import uuid4
@@ -15,6 +14,7 @@ from django.db.models.functions import Now
 
 from submissions.notification_models import DeliveryAttempt, NotificationDelivery, NotificationSubscription
 from submissions.notifications.errors import NoSuchSubscription
+from submissions.notifications.room import OF_ONE_RECEIVER, Receiver, Room, host_of, receiver_of
 from submissions.notifications.send import Answer
 from submissions.notifications.subscriptions import Way, disable
 from vskill.environments import WorkerEnv
@@ -29,8 +29,7 @@ MOST_ATTEMPTS: Final = 9
 _SPREAD: Final = 0.2
 DISABLED_AFTER: Final = timedelta(days=3)
 _GONE: Final = 410
-# At once to one receiver, and to one that failed last.
-_OF_ONE: Final = 2
+# Of the operators, and of accounts.
 _MOST_RECEIVERS: Final = 200
 
 
@@ -52,39 +51,45 @@ def count_due(env: WorkerEnv) -> int:
     return due(env).count()
 
 
-@dataclass(frozen=True)
-class Slots:
-    """How many more attempts a process can begin, and how many of them with receivers that failed last.
+def claim(env: WorkerEnv, begun: Iterable[NotificationSubscription], most: int) -> list[NotificationDelivery]:
+    """Lease at most ``most`` deliveries that are due, and return them with event and subscription.
 
-    ``in_flight`` says how many it has begun with each subscription.
+    ``begun`` are the subscriptions of the attempts that are under way. Each receiver has its turn, as far as there is
+    room for it (see ``Room``), so that a slow one, or an account with slow ones, holds up nobody else.
     """
-
-    free: int
-    free_for_failing: int
-    in_flight: Mapping[int, int]
-
-
-def claim(env: WorkerEnv, slots: Slots) -> list[NotificationDelivery]:
-    """Lease deliveries that are due, those of each receiver in turn, and return them with event and subscription.
-
-    One receiver gets two at once, and one that failed last gets one, so that a slow one holds up nobody.
-    """
-    waiting = due(env).values("subscription_id", "subscription__failing_since").annotate(first=Min("due_at"))
-    receivers = list(waiting.order_by("first")[:_MOST_RECEIVERS])
+    room = Room(receiver_of(one) for one in begun)
+    receivers = _waiting_receivers(env)
     chosen: list[int] = []
-    failing = slots.free_for_failing
-    for number_in_turn in range(_OF_ONE):
+    for _turn in range(OF_ONE_RECEIVER):
         for one in receivers:
-            begun = slots.in_flight.get(one["subscription_id"], 0) + number_in_turn
-            is_failing = one["subscription__failing_since"] is not None
-            if len(chosen) >= slots.free or begun >= (1 if is_failing else _OF_ONE) or (is_failing and failing <= 0):
+            if len(chosen) >= most or not room.has_place_for(one):
                 continue
-            of_it = due(env).filter(subscription_id=one["subscription_id"]).exclude(pk__in=chosen)
+            of_it = due(env).filter(subscription_id=one.number).exclude(pk__in=chosen)
             number = of_it.order_by("due_at", "pk").values_list("pk", flat=True).first()
             if number is not None:
                 chosen.append(number)
-                failing -= is_failing
+                room.take(one)
     return lease(env, chosen)
+
+
+def _waiting_receivers(env: WorkerEnv) -> list[Receiver]:
+    """Return the receivers with something due, who waits the longest first; many of accounts hide none of operators."""
+    columns = [f"subscription__{name}" for name in ("owner_id", "url", "failing_since")]
+    waiting = due(env).values("subscription_id", *columns).annotate(first=Min("due_at")).order_by("first")
+    found = [
+        one
+        for of_operators in (True, False)
+        for one in waiting.filter(subscription__owner_id__isnull=of_operators)[:_MOST_RECEIVERS]
+    ]
+    return [
+        Receiver(
+            one["subscription_id"],
+            one["subscription__owner_id"],
+            host_of(one["subscription__url"]),
+            one["subscription__failing_since"] is not None,
+        )
+        for one in sorted(found, key=lambda one: one["first"])
+    ]
 
 
 def lease(env: WorkerEnv, numbers: list[int]) -> list[NotificationDelivery]:

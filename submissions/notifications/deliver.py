@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from time import monotonic
@@ -11,10 +10,11 @@ from typing import Any, Final
 
 from submissions.notification_models import NotificationDelivery, NotificationEvent
 from submissions.notifications.audience import accounts_of, may_hear
-from submissions.notifications.claims import Slots, claim, count_due, lease, settle, withhold
+from submissions.notifications.claims import claim, count_due, lease, settle, withhold
 from submissions.notifications.errors import SecretUnreadable
 from submissions.notifications.fan_out import fan_out, forget_old, new_key, waiting_events
 from submissions.notifications.mail_delivery import send_mails
+from submissions.notifications.room import AT_ONCE
 from submissions.notifications.send import Answer, post
 from submissions.notifications.signing import opened, signed_headers
 from submissions.notifications.subscriptions import subscription
@@ -26,9 +26,6 @@ from vskill.processes.last_runs import note_run
 from vskill.worker_context import require_worker_env
 
 WORK: Final = "deliver"
-_AT_ONCE: Final = 16
-# Receivers that failed last take no more than these, however many they are.
-_FOR_FAILING: Final = 6
 
 
 @dataclass
@@ -135,13 +132,10 @@ class _Run:
             await asyncio.gather(*self._begun, return_exceptions=True)
 
     async def _begin(self) -> None:
-        free = min(_AT_ONCE - len(self._begun), self._left)
-        if free <= 0 or monotonic() >= self._ends_at:
+        if self._left <= 0 or len(self._begun) >= AT_ONCE or monotonic() >= self._ends_at:
             return
-        in_flight = Counter(one.subscription_id for one in self._begun.values())
-        failing = sum(one.subscription.failing_since is not None for one in self._begun.values())
-        slots = Slots(free, _FOR_FAILING - failing, in_flight)
-        for one in await writers.run(claim, self._env, slots):
+        begun = [one.subscription for one in self._begun.values()]
+        for one in await writers.run(claim, self._env, begun, self._left):
             self._left -= 1
             self._begun[asyncio.create_task(attempt(self._env, one))] = one
 

@@ -27,6 +27,8 @@ logger = logging.getLogger(__name__)
 
 # Of one person, and of the operators of an environment.
 MOST_OF_ONE: Final = 50
+# Each is an address that this server is made to call.
+MOST_WEBHOOKS_OF_ACCOUNT: Final = 5
 _LONGEST_URL: Final = 1000
 
 
@@ -89,6 +91,10 @@ def _add(
     scope, value, label = _scope_of(env, wish, owner)
     if subscriptions(env, owner).count() >= MOST_OF_ONE:
         raise SubscriptionRefused(f"There are {MOST_OF_ONE} subscriptions already. Remove one first.")
+    if way is Way.WEBHOOK and owner is not None:
+        webhooks = subscriptions(env, owner).filter(way=Way.WEBHOOK).count()
+        if webhooks >= MOST_WEBHOOKS_OF_ACCOUNT:
+            raise SubscriptionRefused(f"There are {MOST_WEBHOOKS_OF_ACCOUNT} webhooks already. Remove one first.")
     try:
         with transaction.atomic(using=env.database):
             return NotificationSubscription.objects.using(env.database).create(

@@ -19,7 +19,7 @@ from submissions.notification_models import NotificationDelivery, NotificationEv
 from submissions.notifications.audience import listeners
 from submissions.notifications.errors import SubscriptionRefused
 from submissions.notifications.fan_out import fan_out
-from submissions.notifications.subscriptions import Scope, Wish, add_webhook, remove
+from submissions.notifications.subscriptions import Scope, Way, Wish, add, add_webhook, remove
 from submissions.outbox import TOLD, Kind
 from submissions.rescan.record import record
 from submissions.states import FINAL_STATES, State
@@ -141,7 +141,7 @@ class TestAudience:
         assert {one.owner for one in listeners(env, event)} == {"mate", "other", "nobody"}
 
     def test_scopes_and_kinds_narrow_down_what_is_told(self, env: WorkerEnv) -> None:
-        ada = person("ada", "reviewer")
+        people = [person(name, "reviewer") for name in ("ada", "rita")]
         publish_example(env, name="notes", repo_url="https://github.com/acme/notes")
         skill = SkillEntry.objects.get()
         chosen = [
@@ -153,7 +153,8 @@ class TestAudience:
             Wish([Kind.HELD], Scope.SKILL, skill.record.slug),
         ]
         for number, wish in enumerate(chosen):
-            add_webhook(env, f"{URL}/{number}", wish, created_by="ada", owner=ada)
+            owner = people[number % 2]
+            add_webhook(env, f"{URL}/{number}", wish, created_by=owner.username, owner=owner)
         end(env, repoUrl="https://github.com/acme/notes", identity=skill.identity, submitterAccount="bob")
         told = {one.url.rpartition("/")[2] for one in listeners(env, NotificationEvent.objects.get())}
         assert told == {"0", "3", "5"}
@@ -202,12 +203,18 @@ def test_a_webhook_does_not_go_to(env: WorkerEnv, url: str) -> None:
         add_webhook(env, url, Wish(list(Kind)), created_by="root")
 
 
-def test_an_account_has_fifty_subscriptions_at_most_and_each_once(env: WorkerEnv) -> None:
+def test_an_account_has_five_webhooks_and_fifty_subscriptions_at_most_and_each_once(env: WorkerEnv) -> None:
     ada = person("ada")
-    for number in range(50):
+    for number in range(5):
         add_webhook(env, f"{URL}/{number}", Wish(list(Kind)), created_by="ada", owner=ada)
-    with pytest.raises(SubscriptionRefused, match="Remove one"):
+        add_webhook(env, f"{URL}/{number}", Wish(list(Kind)), created_by="root")
+    with pytest.raises(SubscriptionRefused, match="5 webhooks already"):
         add_webhook(env, f"{URL}/x", Wish(list(Kind)), created_by="ada", owner=ada)
+    add_webhook(env, f"{URL}/x", Wish(list(Kind)), created_by="root")
+    for number in range(45):
+        add(env, Way.FEED, Wish(list(Kind), Scope.PUBLISHER, f"github.com/{number}"), owner=ada)
+    with pytest.raises(SubscriptionRefused, match="50 subscriptions already"):
+        add(env, Way.FEED, Wish(list(Kind)), owner=ada)
     bob = person("bob")
     add_webhook(env, URL, Wish(list(Kind)), created_by="bob", owner=bob)
     with pytest.raises(SubscriptionRefused, match="such a subscription"):
