@@ -42,7 +42,7 @@ class IntakeBusy(VskillError):
 
 
 class Outcome(StrEnum):
-    """What became of one skill that was submitted."""
+    """What became of one skill that was submitted; ``NOT_TOLD`` stands for any of them before whoever may not know."""
 
     CREATED = "created"
     DUPLICATE = "duplicate"
@@ -52,6 +52,7 @@ class Outcome(StrEnum):
     WITHDRAWN = "withdrawn"
     INTERNAL = "internal"
     RESERVED = "reserved"
+    NOT_TOLD = "not_told"
 
 
 @dataclass(frozen=True)

@@ -226,4 +226,6 @@ def _refusal(answer: Accepted) -> str:
     name = answer.skill.name or answer.skill.path
     if answer.outcome is Outcome.BLOCKED:
         return f"{name}: this source is on the block list of this registry ({answer.reason}). It was not submitted."
+    if answer.outcome is Outcome.NOT_TOLD:
+        return f"{name}: {answer.reason}"
     return f"{name}: {answer.reason} It was not submitted."

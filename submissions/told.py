@@ -1,4 +1,4 @@
-"""What whoever submits is told: of a skill that they may not know of, neither its submission nor its name nor why."""
+"""What whoever submits is told: of a skill that they may not know of, neither its name nor what became of it."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from marketplace.models import SkillEntry
-from marketplace.skills.publishers import skill_identity
 from marketplace.skills.visibility import any_hidden, hidden_skills
 from submissions.discovered import DiscoveredSkill, Discovery
-from submissions.intake import Accepted
+from submissions.intake import Accepted, Outcome
 from submissions.listings import no_such_listing, read_listing
 from submissions.source_audiences import is_unseen
-from submissions.store.shown import hidden_among, hides_any
+from submissions.store.shown import hidden_among, hidden_folders, hides_any
 from vskill.environments import WorkerEnv
 from vskill.visitors.reads import page_reads
 
@@ -39,24 +38,18 @@ def told_skills(env: WorkerEnv, skills: Sequence[DiscoveredSkill]) -> list[Disco
 
 
 def told_answers(env: WorkerEnv, repo_url: str, answers: Iterable[Accepted]) -> list[Accepted]:
-    """Return the answers for skills of a repository as they may be told to whoever asks now."""
+    """Return the answers for skills of a repository as they may be told to whoever asks now.
+
+    Of a skill that they may not know of it is the same one, whatever became of it.
+    """
     given = list(answers)
     if not hides_any(env):
         return given
     submissions = hidden_among(env, [one.submission.id for one in given if one.submission is not None])
-    places = {one.skill.path: _identities(repo_url, one.skill) for one in given}
-    rows = SkillEntry.objects.using(env.database).filter(namespace=env.name, identity__in=set().union(*places.values()))
-    skills = set(hidden_skills(rows).values_list("identity", flat=True))
+    folders = hidden_folders(env, repo_url, [one.skill for one in given])
     return [
-        replace(one, submission=None, reason=NOT_TOLD, skill=replace(one.skill, notes=()))
-        if (one.submission is not None and one.submission.id in submissions)
-        or not skills.isdisjoint(places[one.skill.path])
+        Accepted(replace(one.skill, slug="", notes=(), continues=None), Outcome.NOT_TOLD, None, NOT_TOLD)
+        if (one.submission is not None and one.submission.id in submissions) or one.skill.path in folders
         else one
         for one in given
     ]
-
-
-def _identities(repo_url: str, skill: DiscoveredSkill) -> set[str]:
-    """Return the identity of a found skill, and the one that it had in the folder that it continues."""
-    paths = [skill.path] if skill.continues is None else [skill.path, skill.continues]
-    return {skill_identity(repo_url, path) for path in paths}

@@ -12,7 +12,7 @@ from submissions.jobs.records import Job, JobSkill, jobs_of, no_such_job, skills
 from submissions.models import SubmissionEntry
 from submissions.source_audiences import is_unseen
 from submissions.states import STATES, Group, State
-from submissions.store.shown import hidden_among
+from submissions.store.shown import hidden_among, hidden_folders
 from submissions.store.transitions import submission_key
 from vskill.environments import WorkerEnv
 from vskill.visitors.reads import list_reads
@@ -66,7 +66,12 @@ async def progress_of(env: WorkerEnv, job: Job, *, standing: str = "", start: in
 
 
 def _progress(env: WorkerEnv, job: Job, skills: Sequence[JobSkill], standing: str, start: int, size: int) -> Progress:
-    if is_unseen(env, job.repo_url) or hidden_among(env, [one.submission_id for one in skills if one.submission_id]):
+    if (
+        is_unseen(env, job.repo_url)
+        or hidden_among(env, [one.submission_id for one in skills if one.submission_id])
+        # What has no submission says why.
+        or hidden_folders(env, job.repo_url, [one.skill for one in skills])
+    ):
         raise no_such_job(job.id)
     states = _states(env, [one.submission_id for one in skills if one.submission_id])
     lines = [_line(one, states.get(one.submission_id)) for one in skills]

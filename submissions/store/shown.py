@@ -8,14 +8,16 @@ that policy shows to some are not there for all others, whether anything of it i
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from django.db.models import Exists, OuterRef, QuerySet
 from django.db.models.functions import Substr
 
 from marketplace.models import SkillEntry, SkillVersion
 from marketplace.skills.places import at_places
+from marketplace.skills.publishers import skill_identity
 from marketplace.skills.visibility import any_hidden, hidden_skills, known_skills
+from submissions.discovered import DiscoveredSkill
 from submissions.models import SUBMISSION_PREFIX, SubmissionEntry
 from submissions.source_audiences import unseen_rows
 from submissions.store.queries import read_submission
@@ -71,3 +73,24 @@ def hidden_among(env: WorkerEnv, ids: Collection[str]) -> frozenset[str]:
         rows = SubmissionEntry.objects.using(env.database).filter(namespace=env.name, key__in=keys)
         shown.update(entry.submission_id for entry in shown_submissions(env, rows.only("key")))
     return frozenset(ids) - shown
+
+
+def hidden_folders(env: WorkerEnv, repo_url: str, skills: Iterable[DiscoveredSkill]) -> frozenset[str]:
+    """Return the folders among those of found ``skills`` of a repository whose skill is not shown to whoever asks now.
+
+    It is the skill that is published from the folder, or from the one that the found skill continues.
+    """
+    if not any_hidden(env):
+        return frozenset()
+    folders: dict[str, set[str]] = {}
+    for skill in skills:
+        for path in (skill.path, skill.path if skill.continues is None else skill.continues):
+            folders.setdefault(skill_identity(repo_url, path), set()).add(skill.path)
+    wanted, found = sorted(folders), set[str]()
+    for start in range(0, len(wanted), _AT_ONCE):
+        rows = SkillEntry.objects.using(env.database).filter(
+            namespace=env.name, identity__in=wanted[start : start + _AT_ONCE]
+        )
+        for identity in hidden_skills(rows).values_list("identity", flat=True):
+            found |= folders[identity]
+    return frozenset(found)

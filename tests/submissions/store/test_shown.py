@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import pytest
+from asgiref.sync import async_to_sync
 from django.apps import apps
 from django.db import connections
 from django.test import Client
@@ -18,6 +20,9 @@ from marketplace.skills.publishers import skill_identity
 from marketplace.skills.sources import note_folders, skills_of_repository
 from submissions.discovered import DiscoveredSkill, Discovery
 from submissions.intake import Accepted, Outcome, accept_one
+from submissions.jobs.progress import progress_of
+from submissions.jobs.records import read_job
+from submissions.jobs.work import run_job, start_job
 from submissions.states import State
 from submissions.store.near_ids import near_ids
 from submissions.store.records import Submission
@@ -26,6 +31,7 @@ from submissions.store.state_counts import count_states
 from submissions.told import NOT_TOLD, told_answers
 from tests.marketplace.factories import publish_example
 from tests.submissions.factories import make_submission
+from tests.submissions.front_door import repository, skills, submitted_one, worked_off
 from vskill.accounts.audiences import MEMBERS, seen_as
 from vskill.environments import WorkerEnv
 
@@ -107,7 +113,7 @@ def test_a_move_under_way_is_hidden_before_and_after_it_fails(env: WorkerEnv) ->
     assert answer.submission is not None
     assert hidden_everywhere(env, answer.submission.id)
     [told] = told_answers(env, REPOSITORY, [answer])
-    assert (told.submission, told.reason, told.skill.notes) == (None, NOT_TOLD, ())
+    assert (told.submission, told.reason, told.skill.notes, told.skill.slug) == (None, NOT_TOLD, (), "")
 
 
 def test_a_copy_of_a_private_skill_is_hidden_and_a_skill_of_its_own_there_is_not(env: WorkerEnv) -> None:
@@ -137,10 +143,49 @@ def test_who_submits_the_new_folder_of_a_quarantined_skill_does_not_learn_why(en
     answer = accept_one(env, discovery, found, source="api", actor="api")
     assert "SECRET" in answer.reason
     [told] = told_answers(env, REPOSITORY, [answer])
-    assert told.reason == NOT_TOLD
+    assert (told.outcome, told.reason) == (Outcome.NOT_TOLD, NOT_TOLD)
     with seen_as((MEMBERS,)):
         [told] = told_answers(env, REPOSITORY, [answer])
     assert "SECRET" in told.reason
+
+
+@pytest.mark.parametrize("withheld", [False, True])
+def test_a_stranger_is_answered_the_same_whatever_became_of_a_private_skill(
+    client: Client, env: WorkerEnv, tmp_path: Path, withheld: bool
+) -> None:
+    url = repository(tmp_path, skills("one"))
+    submission = async_to_sync(submitted_one)(env, url)
+    async_to_sync(worked_off)(env, submission)
+    show_to(env, "one", MEMBERS, actor="operator", reason="ours")
+    if withheld:
+        quarantine_skill(env, "one", actor="operator", reason="SECRET")
+    answer = client.post("/api/v1/submissions", {"repoUrl": url}, content_type="application/json")
+    assert answer.status_code == 200
+    told = {"outcome": "not_told", "skillName": "one", "skillPath": "one", "reason": NOT_TOLD, "notes": []}
+    assert answer.json()["submissions"] == [told]
+    assert {"alreadyVerified", "blocked", "duplicate"}.isdisjoint(answer.json())
+
+
+@pytest.mark.parametrize("continues", [None, "skills/a"])
+def test_a_job_that_tells_why_a_private_skill_is_withheld_is_not_there_for_a_stranger(
+    client: Client, env: WorkerEnv, continues: str | None
+) -> None:
+    publish_at(env, "skills/a")
+    leave(env, "skills/a")
+    quarantine_skill(env, "heron", actor="operator", reason="SECRET")
+    path = "skills/b" if continues else "skills/a"
+    found = DiscoveredSkill(path, "heron", "Does it.", (), "2" * 64, continues=continues)
+    job = start_job(env, Discovery(REPOSITORY, COMMIT, (found,), "HEAD"), source="api", actor="api")
+    async_to_sync(run_job)(env, job.id)
+    with seen_as((MEMBERS,)):
+        [line] = async_to_sync(progress_of)(env, read_job(env, job.id)).lines
+    assert "SECRET" in line.skill.reason
+    assert line.skill.submission_id == ""
+    for address in (f"/jobs/{job.id}", f"/api/v1/jobs/{job.id}"):
+        answer = client.get(address)
+        assert (answer.status_code, b"SECRET" in answer.content) == (404, False), address
+    show_to(env, "heron", "", actor="operator", reason="everybody may have it")
+    assert "SECRET" in client.get(f"/jobs/{job.id}").content.decode()
 
 
 def test_an_earlier_release_has_left_enough_to_find_the_places(env: WorkerEnv) -> None:
