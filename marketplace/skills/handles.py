@@ -57,7 +57,10 @@ def present_handle(env: WorkerEnv, written: str) -> str:
     in small letters. Call it on a database thread.
     """
     name = written.strip().removeprefix("@").lower()
-    if not name or not is_storable(name):
+    if not name:
+        # Not the empty text, which as a filter means everybody.
+        return written
+    if not is_storable(name):
         return name
     # Whose own handle it is comes first, though no account of GitHub can have a short name of another today.
     for _hop in range(_MOST_HOPS):

@@ -1,4 +1,7 @@
-"""Middleware that refuses a query string which no page and no client can mean, in the form that its client reads."""
+"""Middleware that refuses what no page and no client can mean, in the form that its client reads.
+
+That is a query string with what nothing here is called, and a length of the body that is no number.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,8 @@ from vskill.web.refusals import for_programs
 # Longer than any value that an address of this registry can have; the longest are cursors and addresses.
 LONGEST_VALUE: Final = 2_048
 _LONGEST_NAME: Final = 100
+# Of a length of a body. Python reads no number of more than some thousand.
+_MOST_DIGITS: Final = 18
 # What a paste leaves in a value. Every other control character reads differently for a person than for a program.
 _BLANKS: Final = "\t\n\r"
 
@@ -30,7 +35,8 @@ _APPENDED: Final = frozenset({"fbclid", "gclid", "mc_cid", "mc_eid", "ref"})
 def refuse_strange_queries(get_response: Callable[[HttpRequest], Any]) -> Callable[[HttpRequest], Any]:
     """Answer 400 in words to a query string with a control character or a value that is longer than any.
 
-    The admin's own pages read their query strings themselves.
+    So it does for a Content-Length that is no number, on which Django fails wherever a body is read. The admin's own
+    pages read their query strings themselves.
     """
     if iscoroutinefunction(get_response):
 
@@ -86,6 +92,9 @@ def bad_query(form: Form, message: str) -> HttpResponse:
 
 
 def _refusal(request: HttpRequest) -> HttpResponse | None:
+    length = request.META.get("CONTENT_LENGTH") or "0"
+    if not (length.isascii() and length.isdigit() and len(length) <= _MOST_DIGITS):
+        return bad_query(rating_of(request).form, "The header Content-Length is not a number. Nothing was read.")
     # Most requests have no query string; to parse one costs more than to look.
     if not request.META.get("QUERY_STRING") or request.path_info.startswith("/admin/"):
         return None
