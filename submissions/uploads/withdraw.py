@@ -25,6 +25,7 @@ _WITHDRAWALS: Final = ("deleted", "quarantined")
 def withdraw(env: WorkerEnv, token: AccessToken, slug: str, version: str = "", *, reason: str = "") -> None:
     """Withdraw a skill for the owner of ``token``, or one ``version`` of it; doing it twice changes nothing.
 
+    An operator withdraws also what somebody else has withdrawn, who then can no longer bring it back.
     Its history and its files are kept, and nobody else gets its slug or its number. Raises ``UploadRefused``.
     """
     said = reason.strip()[:_LONGEST_REASON] or "Its publisher withdrew it."
@@ -32,9 +33,11 @@ def withdraw(env: WorkerEnv, token: AccessToken, slug: str, version: str = "", *
     def work() -> None:
         row, actor = _row_of(env, token, slug), token.user.get_username()
         if version:
-            if _version(env, row, version).yanked_at is None:
+            if _version(env, row, version).yanked_at is None or _is_over(env, token, row, ("yanked",), version):
                 yank_version(env, slug, version, actor=actor, reason=said)
-        elif row.standing == Visibility.VISIBLE:
+        elif row.standing == Visibility.VISIBLE or (
+            row.standing == Visibility.DELETED and _is_over(env, token, row, _WITHDRAWALS)
+        ):
             delete_skill(env, slug, actor=actor, reason=said)
         elif row.standing == Visibility.QUARANTINED:
             raise UploadRefused(409, f"{withheld(row)} {_UNCHANGED}")
@@ -94,10 +97,20 @@ def _refuse_what_others_did(
 ) -> None:
     if _is_operator(env, token):
         return
-    events = HistoryEvent.objects.using(env.database).filter(
-        namespace=env.name, skill=row, action__in=actions, version=version
-    )
-    if events.order_by("-pk").values_list("actor", flat=True).first() != token.user.get_username():
+    if _last_to_withdraw(env, row, actions, version) != token.user.get_username():
         raise UploadRefused(
             403, f"Operators of this registry withdrew it, so they alone bring it back. Ask them. {_UNCHANGED}"
         )
+
+
+def _is_over(env: WorkerEnv, token: AccessToken, row: SkillEntry, actions: tuple[str, ...], version: str = "") -> bool:
+    """Return whether an operator withdraws what somebody else has withdrawn already."""
+    return _is_operator(env, token) and _last_to_withdraw(env, row, actions, version) != token.user.get_username()
+
+
+def _last_to_withdraw(env: WorkerEnv, row: SkillEntry, actions: tuple[str, ...], version: str) -> str | None:
+    events = HistoryEvent.objects.using(env.database).filter(
+        namespace=env.name, skill=row, action__in=actions, version=version
+    )
+    actor: str | None = events.order_by("-pk").values_list("actor", flat=True).first()
+    return actor

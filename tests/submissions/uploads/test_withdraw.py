@@ -153,3 +153,22 @@ def test_other_addresses_below_skills_stay_what_they_are(env: WorkerEnv) -> None
     assert client.get(f"{SKILLS}/hello-skill/versions/1.0.0").json()["version"]["version"] == "1.0.0"
     assert client.get(f"{SKILLS}/hello-skill").json()["skill"]["slug"] == "hello-skill"
     assert client.options(f"{SKILLS}/hello-skill")["Allow"] == "GET, HEAD, DELETE, OPTIONS"
+
+
+def test_what_an_operator_withdraws_after_its_account_stays_withdrawn(env: WorkerEnv, ada: str) -> None:
+    operates = operator(env, Scope.OPERATE)
+    for path, back, action in (
+        (f"{SKILL}/versions/1.1.0", f"{SKILL}/versions/1.1.0/restore", "yanked"),
+        (SKILL, f"{SKILL}/undelete", "deleted"),
+    ):
+        assert send(ada, "DELETE", path, reason="a mistake") == 200
+        for _again in range(2):
+            assert send(operates, "DELETE", path, reason="steals keys") == 200
+        assert send(ada, "DELETE", path) == 200
+        assert send(ada, "POST", back) == 403
+        told = HistoryEvent.objects.filter(action=action).order_by("pk").values_list("actor", "reason")
+        assert list(told) == [("ada", "a mistake"), ("the-operator", "steals keys")]
+    assert shown()[0] == 410
+    assert "steals keys" in Client().get("/api/v1/download?slug=pdf-tools").content.decode()
+    assert send(operates, "POST", f"{SKILL}/undelete") == 200
+    assert shown() == (200, "1.0.0")
