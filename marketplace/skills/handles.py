@@ -76,11 +76,17 @@ def present_handle(env: WorkerEnv, written: str) -> str:
 def is_named(env: WorkerEnv, skill: SkillEntry, written: str) -> bool:
     """Return whether ``written``, with ``@`` or without, names a skill's publisher: a handle or an owner.
 
-    Former publishers count as well, because clients know the skill that they installed by their names.
+    Former publishers count as well, because clients know the skill that they installed by their names. An owner alone,
+    who may be of any host, does not where it is the handle of somebody else.
     """
     name = written.strip().removeprefix("@").lower()
     homes = chain([(skill.publisher_handle, skill.repo_url)], _former_homes(env, skill))
-    return any(name in (handle, short_handle(handle), publisher_of(url).owner) for handle, url in homes)
+    seen = set()
+    for handle, url in homes:
+        if name in (handle, short_handle(handle)):
+            return True
+        seen.add(publisher_of(url).owner)
+    return name in seen and not (_is_handle(env, name) or _received_by(env, name))
 
 
 def is_of_repository(env: WorkerEnv, skill: SkillEntry, written: str) -> bool:

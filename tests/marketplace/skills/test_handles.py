@@ -132,3 +132,15 @@ def test_a_skill_called_like_a_part_of_the_api_has_a_page_of_its_owner(env: Work
 def test_a_name_of_nobody_leads_nowhere(env: WorkerEnv, client: Client, name: str) -> None:
     assert present_handle(env, name) is not None
     assert client.get("/api/v1/skills", {"publisher": name}).status_code in (200, 400)
+
+
+def test_an_owner_alone_is_not_found_where_it_is_the_handle_of_somebody_else(env: WorkerEnv, client: Client) -> None:
+    publish_example(env, name="of-gitlab", repo_url="https://gitlab.com/acme/skills")
+    address = "/api/v1/skills/of-gitlab?ownerHandle="
+    assert client.get(f"{address}acme").status_code == 200
+
+    publish_example(env, name="of-github", repo_url="https://github.com/acme/skills")
+    assert client.get(f"{address}acme").status_code == 404
+    assert client.get(f"{address}acme.gitlab.com").status_code == 200
+    assert client.get(f"{address}acme--gitlab--com").status_code == 200
+    assert client.get("/api/v1/skills/of-github?ownerHandle=acme").status_code == 200
