@@ -1,7 +1,8 @@
 """The names that an environment reserves for owners: read from the settings, and compared as a person would read them.
 
 A name is compared by what it looks like: in lower case, with letters of other scripts, wide ones and accents read as
-the plain letters that they resemble, without characters that nobody sees, and with 0 and 1 read as o and l.
+the plain letters that they resemble, without characters that nobody sees, and with 0 and 1 read as o and l. There are
+more letters than any table of those that look alike has, so one that is in none stands for any character.
 """
 
 from __future__ import annotations
@@ -53,6 +54,8 @@ _LOOKALIKES: Final = str.maketrans(
         **dict.fromkeys("\u1d22\u0225", "z"),
     }
 )
+# Stands for a character that may look like any other; nobody can write it, since it is private.
+_UNKNOWN: Final = "\ue000"
 _DIGITS: Final = str.maketrans("01", "ol")
 
 
@@ -69,12 +72,30 @@ class ReservedName:
 
     def covers(self, name: str) -> bool:
         """Return whether ``name`` is one of these, or looks like one to a person who reads it."""
-        return _compiled(self.pattern).fullmatch(look_of(name)) is not None
+        return any(_covers(self.pattern, look) for look in {look_of(name), _look(name, unknown=_UNKNOWN)})
+
+
+def _covers(pattern: str, look: str) -> bool:
+    """Return whether a pattern fits a look: each part at the first place where it does, which takes no long search."""
+    first, *others = _parts(pattern)
+    if not others:
+        return first.fullmatch(look) is not None
+    end = 0
+    for find in (first.match, *(one.search for one in others)):
+        found = find(look, end)
+        if found is None:
+            return False
+        end = found.end()
+    return True
 
 
 @lru_cache(maxsize=1000)
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(".*".join(re.escape(part) for part in pattern.translate(_DIGITS).split("*")), re.DOTALL)
+def _parts(pattern: str) -> tuple[re.Pattern[str], ...]:
+    """Return what fits each part of a pattern between stars; what is unknown at the ends of a name may be a sign."""
+    parts = ["".join(f"[{re.escape(one)}{_UNKNOWN}]" for one in part) for part in pattern.translate(_DIGITS).split("*")]
+    parts[0] = f"[-{_UNKNOWN}]*?{parts[0]}"
+    parts[-1] = rf"{parts[-1]}[-{_UNKNOWN}]*\Z"
+    return tuple(re.compile(one) for one in parts)
 
 
 def look_of(name: str) -> str:
@@ -82,9 +103,22 @@ def look_of(name: str) -> str:
 
     What is no letter and no digit is one hyphen, and at the ends nothing.
     """
+    return _look(name, unknown="-")
+
+
+def _look(name: str, *, unknown: str) -> str:
+    """Return how a name looks, with ``unknown`` for each character that may look like a letter that no table has."""
     text = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", name).casefold())
     text = escape_hidden("".join(one for one in text if unicodedata.category(one) not in _UNSEEN), lambda _one: "")
-    return re.sub(r"[^a-z0-9]+", "-", text.translate(_LOOKALIKES)).strip("-").translate(_DIGITS)
+    text = "".join(unknown if _may_be_a_letter(one) else one for one in text.translate(_LOOKALIKES))
+    return re.sub(rf"[^a-z0-9{_UNKNOWN}]+", "-", text).strip("-").translate(_DIGITS)
+
+
+def _may_be_a_letter(character: str) -> bool:
+    """Return whether a character that stands for no plain one may be read as one: no ideograph and no emoji is."""
+    if character.isascii():
+        return False
+    return unicodedata.category(character)[0] in "LNS" and unicodedata.east_asian_width(character) != "W"
 
 
 # Marks, which are accents once a letter is taken apart, and format characters.

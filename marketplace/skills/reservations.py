@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from urllib.parse import unquote
 
 from marketplace.models import PublisherClaim
 from marketplace.ownership_models import BY_OPERATOR, PROVEN
@@ -46,9 +47,13 @@ def why_slug_reserved(env: WorkerEnv, repo_url: str, slug: str) -> str:
 
 
 def names_of_owner(repo_url: str) -> tuple[str, ...]:
-    """Return the names under which the owner of a repository is seen: the handle, and the owner's own name."""
+    """Return the names under which the owner of a repository is seen: the handle, and the owner's own name.
+
+    Where the path begins with a service of the host, such as ``git``, the owner is the segment behind it.
+    """
     publisher = publisher_of(repo_url)
-    return publisher.handle, publisher.owner.partition("/")[0]
+    own = unquote(publisher.identity.rpartition("/")[2])
+    return tuple(dict.fromkeys((publisher.handle, publisher.owner.partition("/")[0], own)))
 
 
 def _held(env: WorkerEnv, repo_url: str, names: Iterable[str]) -> ReservedName | None:

@@ -18,6 +18,7 @@ from marketplace.catalog import SlugTaken, rename_skill
 from marketplace.errors import NameReserved
 from marketplace.models import SkillEntry, SkillVersion
 from marketplace.skills.planned_slugs import plan_slugs
+from marketplace.skills.reservations import why_reserved
 from submissions.discovery import discover
 from submissions.intake import Outcome, accept_offered
 from submissions.jobs.progress import progress_of
@@ -225,3 +226,10 @@ async def test_a_job_of_many_skills_counts_it(env: WorkerEnv, tmp_path: Path) ->
 
     assert progress.outcomes == {"reserved": 1, "created": 1}
     assert progress.standings == {"reserved": 1, "active": 1}
+
+
+@pytest.mark.parametrize("service", ["git", "scm"])
+def test_an_owner_below_a_service_of_a_host_is_not_called_so_either(env: WorkerEnv, service: str) -> None:
+    address = f"https://git.example.net/{service}/corp-x/skills"
+    assert "Names of publishers such as that" in why_reserved(reserving(env), address, "hello")
+    assert why_reserved(reserving(env), f"https://git.example.net/{service}/other/skills", "hello") == ""

@@ -75,13 +75,26 @@ def test_the_check_says_what_is_wrong_with_the_policy() -> None:
         pytest.param("corp\u2010login", id="another hyphen"),
         pytest.param("c0rp-login", id="a nought"),
         pytest.param("-corp-login-", id="hyphens at its ends"),
+        pytest.param("\ua4da\ua4f3\ua4e3\ua4d1-tools", id="Lisu letters"),
+        pytest.param("\u13df\u1d0f\u0280\u1d18-tools", id="a Cherokee letter and small capitals"),
+        pytest.param("\u2ca5\u2c9f\u0433\u2ca3-tools", id="Coptic letters"),
+        pytest.param("\U0001f172orp-tools", id="a letter in a square"),
+        pytest.param("\u0188orp-tools", id="a letter with a hook"),
+        pytest.param("co\ua75bp-tools", id="a letter of manuscripts"),
+        pytest.param("c\u0966rp-tools", id="a nought of Devanagari"),
+        pytest.param("c\u06f0rp-tools", id="a nought of Persian"),
+        pytest.param("cor\u2374-tools", id="a sign that looks like a letter"),
+        pytest.param("\u2605\u0188orp-tools", id="a star before it"),
     ],
 )
 def test_a_name_that_looks_reserved_is(name: str) -> None:
     assert CORP.covers(name)
 
 
-@pytest.mark.parametrize("name", ["corp", "corporate-login", "my-corp-login", "crop-login", ""])
+@pytest.mark.parametrize(
+    "name",
+    ["corp", "corporate-login", "my-corp-login", "crop-login", "", "\u4e2d\u6587\u5de5\u5177-login", "d\u0188rp-tools"],
+)
 def test_other_names_are_free(name: str) -> None:
     assert not CORP.covers(name)
 
@@ -90,6 +103,11 @@ def test_a_star_may_stand_anywhere() -> None:
     assert ReservedName("*-official", ("github.com/acme",)).covers("pdf-official")
     assert ReservedName("acme", ("github.com/acme",)).covers("Acme")
     assert not ReservedName("acme", ("github.com/acme",)).covers("acme-tools")
+    several = ReservedName("a*bc*d", ("github.com/acme",))
+    assert all(several.covers(name) for name in ("abcd", "axbcbcxd"))
+    assert not any(several.covers(name) for name in ("abxcd", "abc", "bcd"))
+    # Many letters that may be any other make no long search.
+    assert not ReservedName("a*b*c*d*e", ("github.com/acme",)).covers("\u0188" * 1000 + "z")
 
 
 @given(st.text())
