@@ -7,6 +7,7 @@ from typing import Any
 from django.db import transaction
 
 from marketplace.catalog import Publication, PublishedFile, prepare_publication, publish_skill
+from marketplace.errors import PublicationBlocked
 from submissions.models import SUBMISSION_PREFIX, SubmissionEntry
 from submissions.pipeline.run import ACTOR, Run
 from submissions.source_audiences import audience_of_source
@@ -14,6 +15,7 @@ from submissions.states import State
 from submissions.store.evidence import STRUCTURE, Evidence, contract_of, findings_of
 from submissions.store.records import Submission
 from submissions.store.transitions import transition
+from submissions.uploads.still_owned import why_not_theirs
 from submissions.uploads.stored import VERSION_OF_UPLOAD
 from submissions.verification.packages import SkillPackage
 from submissions.verification.scan_keys import key_of_results
@@ -51,10 +53,13 @@ def _is_overtaken(env: WorkerEnv, submission: Submission) -> bool:
 def publish_package(run: Run, package: SkillPackage, evidence: list[Evidence]) -> Submission:
     """Publish ``package`` with the ``evidence`` about it, move the submission of ``run`` to PUBLISHED, and return it.
 
-    Both are one transaction, so that neither is ever seen without the other.
+    Both are one transaction, so that neither is ever seen without the other. Raises ``PublicationBlocked`` also where
+    an upload for a publisher comes from an account that has its claim no more.
     """
     current = [one for one in evidence if one.content_hash == package.content_hash]
     env, submission = run.env, run.submission
+    if reason := why_not_theirs(env, submission):
+        raise PublicationBlocked(reason)
     stored = submission.value.get("decision")
     decision = stored if isinstance(stored, dict) else {}
     publication = Publication(

@@ -64,8 +64,10 @@ def announced_file(request: HttpRequest) -> NamedFile:
 def _object(content: bytes) -> dict[str, Any]:
     try:
         body = json.loads(content)
+        # Half of a surrogate pair can be written in JSON, and is no text that anything could keep.
+        json.dumps(body, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
-        raise UploadRefused(400, f"The body is no JSON. {_KEPT}") from None
+        raise UploadRefused(400, f"The body is no JSON, or has text that is no Unicode. {_KEPT}") from None
     if not isinstance(body, dict):
         raise UploadRefused(400, f"The body is no JSON object. {_KEPT}")
     return body

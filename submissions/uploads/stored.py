@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from django.db import connections, transaction
 from django.db.models import QuerySet, Sum
+from django.db.models.functions import Greatest
 
 from submissions.models import StagedFile, UploadedBundle
 from submissions.source.errors import CommitNotAvailable
@@ -18,9 +20,12 @@ from vskill.environments import WorkerEnv
 from vskill.hidden_characters import visible
 from vskill.kv.clock import database_now
 
-# The field of a submission with the version that its uploader chose.
+# The fields of a submission with the version that its uploader chose, and with the number of the account.
 VERSION_OF_UPLOAD: Final = "uploadVersion"
+ACCOUNT_OF_UPLOAD: Final = "uploadAccount"
 _MIB: Final = 1024 * 1024
+# What a file, and a bundle, costs the disk at least.
+LEAST_BYTES: Final = 4096
 # A file that nothing was published from in this time is sent again.
 STAGED_FOR: Final = timedelta(days=1)
 # Of one account in one environment in a day, so that nobody can fill the disk.
@@ -33,14 +38,16 @@ def stage(env: WorkerEnv, account: int, content: bytes) -> str:
     Raises ``UploadRefused`` where the account has sent too much in a day.
     """
     digest = hashlib.sha256(content).hexdigest()
-    now = database_now(env.database)
     rows = StagedFile.objects.using(env.database)
-    if not rows.filter(namespace=env.name, account=account, sha256=digest).update(created_at=now):
-        _refuse_beyond_a_day(env, account, len(content), now)
-    rows.bulk_create(
-        [StagedFile(namespace=env.name, account=account, sha256=digest, size=len(content), content=content)],
-        ignore_conflicts=True,
-    )
+    with transaction.atomic(using=env.database):
+        _one_at_a_time(env, account)
+        now = database_now(env.database)
+        if not rows.filter(namespace=env.name, account=account, sha256=digest).update(created_at=now):
+            _refuse_beyond_a_day(env, account, len(content), now)
+        rows.bulk_create(
+            [StagedFile(namespace=env.name, account=account, sha256=digest, size=len(content), content=content)],
+            ignore_conflicts=True,
+        )
     return digest
 
 
@@ -79,6 +86,11 @@ def account_of(env: WorkerEnv, address: str) -> int | None:
     return _bundles(env, address).order_by("pk").values_list("account", flat=True).first()
 
 
+def account_of_files(env: WorkerEnv, address: str, digest: str) -> int | None:
+    """Return the number of the account that sent these files of a skill first, or ``None`` where nobody did."""
+    return _bundles(env, address).filter(digest=digest).values_list("account", flat=True).first()
+
+
 def keep(env: WorkerEnv, account: int, address: str, files: FileList, contents: Mapping[str, bytes]) -> None:
     """Keep the ``contents`` of ``files`` under ``address`` for ever, in the caller's transaction.
 
@@ -86,6 +98,7 @@ def keep(env: WorkerEnv, account: int, address: str, files: FileList, contents: 
 
     Raises ``UploadRefused`` where the account has sent too much in a day.
     """
+    _one_at_a_time(env, account)
     if is_kept(env, address, files.digest):
         return
     _refuse_beyond_a_day(env, account, files.size, database_now(env.database))
@@ -132,11 +145,25 @@ def _bundles(env: WorkerEnv, address: str) -> QuerySet[UploadedBundle]:
     return UploadedBundle.objects.using(env.database).filter(namespace=env.name, address=address)
 
 
+def _one_at_a_time(env: WorkerEnv, account: int) -> None:
+    """Let the uploads of an account wait for one another until the transaction ends, or each would see none of them.
+
+    SQLite runs one writing transaction at a time anyhow.
+    """
+    connection = connections[env.database]
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            of = f"upload\n{env.name}\n{account}"
+            cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [of])
+
+
 def _refuse_beyond_a_day(env: WorkerEnv, account: int, more: int, now: datetime) -> None:
-    sent = more
+    sent = max(more, LEAST_BYTES)
     for model in (StagedFile, UploadedBundle):
         rows = model._default_manager.using(env.database).filter(namespace=env.name, account=account)
-        sent += rows.filter(created_at__gt=now - STAGED_FOR).aggregate(sent=Sum("size"))["sent"] or 0
+        sent += (
+            rows.filter(created_at__gt=now - STAGED_FOR).aggregate(sent=Sum(Greatest("size", LEAST_BYTES)))["sent"] or 0
+        )
     if sent > MOST_BYTES_A_DAY:
         raise UploadRefused(
             429,

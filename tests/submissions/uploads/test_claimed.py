@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -12,6 +13,8 @@ from django.test import Client, override_settings
 
 from marketplace.models import SkillEntry
 from marketplace.ownership.claims import Proof, begin, end, grant, owner_claim, prove
+from submissions.models import SubmissionEntry, SubmissionTransition
+from submissions.store.transitions import submission_namespace
 from tests.marketplace.factories import publish_example
 from tests.submissions.front_door import drain
 from tests.submissions.uploads.uploading import FILES, SKILLS, publish_form, token_for
@@ -74,3 +77,27 @@ def test_a_reserved_name_needs_a_claim_that_an_operator_granted(env: WorkerEnv) 
         end(env, owner_claim(env, "github.com/acme") or claim, actor="root", reason="granted instead")
         grant(env, ada, "github.com/acme", "acme", actor="root", reason="known")
         assert publish_form(token, ownerHandle="acme").status_code == 202
+
+
+@pytest.mark.parametrize("by_number", [True, False])
+def test_what_was_uploaded_under_a_claim_is_held_once_the_claim_has_ended(env: WorkerEnv, *, by_number: bool) -> None:
+    (ada, token), (eve, _other) = account(env, "ada"), account(env, "eve")
+    claim = grant(env, ada, "github.com/acme", "acme", actor="root", reason="known")
+    assert publish_form(token, ownerHandle="acme").status_code == 202
+    row = SubmissionEntry.objects.get()
+    value = json.loads(row.value)
+    assert value["uploadAccount"] == ada.pk
+    if not by_number:
+        # As submissions were written before they had the number.
+        del value["uploadAccount"]
+        submission_namespace(env).put_sync(row.key, value)
+    end(env, claim, actor="root", reason="left us")
+    grant(env, eve, "github.com/acme", "acme", actor="root", reason="her successor")
+    async_to_sync(drain)(env)
+
+    assert not SkillEntry.objects.exists()
+    row.refresh_from_db()
+    assert row.state == "ON_HOLD"
+    last = SubmissionTransition.objects.order_by("pk").last()
+    assert last is not None
+    assert "does not have the claim of github.com/acme any more" in last.reason

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 from asgiref.sync import async_to_sync
 from django.contrib.auth import get_user_model
+from django.db import connections
 from django.test import Client, override_settings
 from django.utils import timezone
 
@@ -16,6 +18,7 @@ from marketplace.catalog import rename_skill
 from marketplace.skills.blocklist import BlockKind, add_block
 from submissions.models import QueueMessage, StagedFile, SubmissionEntry, UploadedBundle
 from submissions.uploads import stored
+from submissions.uploads.errors import UploadRefused
 from tests.marketplace.factories import publish_example
 from tests.submissions.front_door import drain
 from tests.submissions.uploads.uploading import (
@@ -298,12 +301,47 @@ def test_an_account_has_its_own_limits_wherever_it_is(env: WorkerEnv, monkeypatc
             assert "Retry-After" in answers[-1].headers
             assert from_("198.51.100.99", eve, path).status_code == 400
 
-    monkeypatch.setattr(stored, "MOST_BYTES_A_DAY", 600)
-    assert "a day here" in said(publish_form(ada, {**FILES, "big.txt": bytes(500)}), 429)
+    monkeypatch.setattr(stored, "MOST_BYTES_A_DAY", 6000)
+    assert "a day here" in said(publish_form(ada, {**FILES, "big.txt": bytes(6000)}), 429)
     assert publish_form(ada).status_code == 202
-    address = post_json(ada, f"{SKILLS}/-/upload-url", named("a.txt", bytes(500))).json()["uploadUrl"]
-    assert "a day here" in said(send_bytes(ada, address, bytes(500)), 429)
+    # Small as it is: the disk gives it a block.
+    address = post_json(ada, f"{SKILLS}/-/upload-url", named("a.txt", b"a")).json()["uploadUrl"]
+    assert "a day here" in said(send_bytes(ada, address, b"a"), 429)
     assert written() == (1, 1, 1, 0)
+
+
+def test_files_that_are_sent_at_once_have_the_limit_of_a_day_together(
+    env: WorkerEnv, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stored, "MOST_BYTES_A_DAY", 5000)
+    start, kept = threading.Barrier(4), []
+
+    def send(content: bytes) -> None:
+        try:
+            start.wait()
+            kept.append(stored.stage(env, 7, content))
+        except UploadRefused:
+            pass
+        finally:
+            connections.close_all()
+
+    threads = [threading.Thread(target=send, args=[bytes([number])]) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert len(kept) == 1
+    assert StagedFile.objects.count() == 1
+
+
+@pytest.mark.parametrize("text", ['{"path": "\\ud800"}', '{"\\udfff": 1}', '{"slug": "pdf\\ud83d", "files": []}'])
+def test_half_a_character_is_refused_in_words(env: WorkerEnv, text: str) -> None:
+    headers = {"Authorization": f"Bearer {token_for(env)}"}
+    for path in (SKILLS, f"{SKILLS}/-/upload-url"):
+        answer = Client().post(path, text, content_type="application/json", headers=headers)
+        assert "no Unicode" in said(answer, 400)
+    assert written() == (0, 0, 0, 0)
 
 
 def test_other_methods_are_refused_and_nothing_else_reads_a_body(env: WorkerEnv) -> None:
