@@ -56,7 +56,7 @@ def publisher_feed(call: ApiCall) -> HttpResponseBase:
     takes_only(call)
     handle = present_handle(call.env, call.path_parameters["handle"])
     page = list_skills(call.env, SkillFilters(publisher=handle), sort="updated", limit=MOST_ENTRIES)
-    if not handle or not page.skills:
+    if not page.skills:
         raise no_publisher(call.env, handle)
     own = reverse("marketplace:publisher-feed", args=[handle])
     base = public_base(call.request, call.env)
