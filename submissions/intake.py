@@ -26,6 +26,7 @@ from submissions.states import ACTIVE_STATES, State
 from submissions.store.queries import live_submission, read_submission
 from submissions.store.records import Submission
 from submissions.store.transitions import create_submission, repeat, transition
+from submissions.submitter import number_of
 from vskill.environments import WorkerEnv
 from vskill.errors import VskillError
 from vskill.kv.errors import VersionConflict
@@ -179,6 +180,7 @@ def accept_one(
         "submittedBy": submitter or actor,
         # Not the actor, which may be called as an account is.
         "submitterAccount": submitter,
+        "submitterNumber": number_of(submitter),
         **(more_fields or {}),
     }
     for _attempt in range(3):

@@ -26,6 +26,7 @@ class NotificationEvent(models.Model):
     identity = models.CharField(max_length=64, blank=True, help_text="of the skill, as in its submission")
     publisher = models.CharField(max_length=300, blank=True)
     submitter = models.CharField(max_length=150, blank=True, help_text="account that submitted it, empty: unknown")
+    submitter_id = models.BigIntegerField(null=True, blank=True, help_text="number of that account, which counts")
     data = JSONTextField(default=dict)
     created_at = models.DateTimeField(db_default=Now())
     fanned_out_at = models.DateTimeField(null=True, blank=True)
@@ -38,7 +39,7 @@ class NotificationEvent(models.Model):
         indexes: ClassVar[list[models.Index]] = [
             models.Index(fields=["namespace", "id"], condition=Q(fanned_out_at__isnull=True), name="event_outbox"),
             models.Index(fields=["namespace", "-id"], name="event_newest"),
-            models.Index(fields=["namespace", "submitter", "-id"], name="event_of_submitter"),
+            models.Index(fields=["namespace", "submitter_id", "-id"], name="event_of_account"),
             models.Index(fields=["namespace", "created_at"], name="event_age"),
         ]
 

@@ -20,7 +20,10 @@ from vskill.hidden_characters import visible
 from vskill.kv.codec import encode, storable
 from vskill.kv.rows import NewRows, insert_rows
 
-_COLUMNS: Final = (*("namespace", "kind", "source", "submission_id", "identity", "publisher", "submitter", "data"),)
+_COLUMNS: Final = (
+    *("namespace", "kind", "source", "submission_id", "identity", "publisher"),
+    *("submitter", "submitter_id", "data"),
+)
 _LONGEST: Final = 2_000
 
 
@@ -66,7 +69,7 @@ def tell_ended(env: WorkerEnv, moved: Sequence[Ended]) -> None:
         insert_rows(env.database, NewRows(NotificationEvent, _COLUMNS, rows))
 
 
-def _row_of(env: WorkerEnv, one: Ended) -> tuple[str, ...]:
+def _row_of(env: WorkerEnv, one: Ended) -> tuple[str | int | None, ...]:
     value = one.value
     repo_url = _text(value, "repoUrl")
     data = {
@@ -85,7 +88,7 @@ def _row_of(env: WorkerEnv, one: Ended) -> tuple[str, ...]:
     submitter = _text(value, "submitterAccount", 150)
     return (
         *(env.name, kind.value, f"{one.submission_id}:{one.version}", one.submission_id),
-        *(_text(value, "identity", 64), _publisher(repo_url), submitter, encode(data)),
+        *(_text(value, "identity", 64), _publisher(repo_url), submitter, account_number(value), encode(data)),
     )
 
 
@@ -133,6 +136,12 @@ def _insert(env: WorkerEnv, kind: Kind, source: str, skill: SkillEntry, version:
         publisher=_publisher(record.repo_url),
         data=data,
     )
+
+
+def account_number(value: Mapping[str, Any]) -> int | None:
+    """Return the number of the account that submitted what has a value, ``None`` where it is not known."""
+    found = value.get("submitterNumber")
+    return found if isinstance(found, int) else None
 
 
 def _text(value: Mapping[str, Any], name: str, longest: int = _LONGEST) -> str:

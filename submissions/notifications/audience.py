@@ -13,7 +13,7 @@ from marketplace.models import SkillEntry, SkillVersion
 from submissions.models import SUBMISSION_PREFIX, SubmissionEntry
 from submissions.notification_models import NotificationEvent, NotificationSubscription
 from submissions.notifications.subscriptions import Scope, Way
-from submissions.outbox import Kind
+from submissions.outbox import Kind, account_number
 from vskill.accounts.access import permitted
 from vskill.accounts.audiences import PUBLIC, audiences_of
 from vskill.accounts.limits import limit_of
@@ -41,11 +41,7 @@ def heard(env: WorkerEnv, account: Any, events: Sequence[NotificationEvent]) -> 
     if limit is not None and env.name not in limit:
         return []
     reviews = may(account, env, Action.REVIEW)
-    mine = [
-        one
-        for one in events
-        if one.kind in _SHOWN_TO_READERS or reviews or (one.submitter and one.submitter == account.get_username())
-    ]
+    mine = [one for one in events if one.kind in _SHOWN_TO_READERS or reviews or one.submitter_id == account.pk]
     return _shown_to(env, account, mine)
 
 
@@ -81,16 +77,19 @@ def listeners(env: WorkerEnv, event: NotificationEvent) -> list[NotificationSubs
         wanted |= Q(scope=Scope.PUBLISHER, scope_value=event.publisher)
     if event.identity:
         wanted |= Q(scope=Scope.SKILL, scope_value=event.identity)
-    if event.submitter:
-        wanted |= Q(scope=Scope.OWN, owner=event.submitter)
+    if event.submitter_id is not None:
+        wanted |= Q(scope=Scope.OWN, owner_id=event.submitter_id)
     found = [one for one in rows.filter(wanted) if event.kind in one.kinds.split()]
     accounts = accounts_of(one.owner_id for one in found)
     # A webhook of the operators has no owner, and hears everything.
     return [one for one in found if one.owner_id is None or may_hear(env, accounts.get(one.owner_id), event)]
 
 
-def submitter_of_skill(env: WorkerEnv, event: NotificationEvent) -> str:
-    """Return the account that submitted the version which an event is about, or the newest one; empty: unknown."""
+def submitter_of_skill(env: WorkerEnv, event: NotificationEvent) -> tuple[str, int | None]:
+    """Return who submitted the version which an event is about, or the newest one: name and number of the account.
+
+    The name is empty and the number ``None`` where that is not known.
+    """
     versions = SkillVersion.objects.using(env.database).filter(
         namespace=env.name, skill__slug=event.data.get("slug", "")
     )
@@ -99,10 +98,12 @@ def submitter_of_skill(env: WorkerEnv, event: NotificationEvent) -> str:
     rows = SubmissionEntry.objects.using(env.database).live().filter(namespace=env.name)
     stored = rows.filter(key=f"{SUBMISSION_PREFIX}{submission}").values_list("value", flat=True).first()
     if stored is None:
-        return ""
+        return "", None
     try:
         value = decode(stored)
     except (ValueError, RecursionError):
-        return ""
-    account = value.get("submitterAccount") if isinstance(value, dict) else None
-    return account[:150] if isinstance(account, str) else ""
+        return "", None
+    if not isinstance(value, dict):
+        return "", None
+    account = value.get("submitterAccount")
+    return account[:150] if isinstance(account, str) else "", account_number(value)

@@ -45,14 +45,14 @@ def fan_out(env: WorkerEnv) -> tuple[int, int]:
 
 def _fan_out_one(env: WorkerEnv, event: NotificationEvent) -> int:
     if not event.submitter:
-        event.submitter = submitter_of_skill(env, event)
+        event.submitter, event.submitter_id = submitter_of_skill(env, event)
     deliveries = [
         NotificationDelivery(namespace=env.name, event=event, subscription=one, key=new_key())
         for one in listeners(env, event)
     ]
     NotificationDelivery.objects.using(env.database).bulk_create(deliveries)
     NotificationEvent.objects.using(env.database).filter(pk=event.pk).update(
-        fanned_out_at=Now(), submitter=event.submitter
+        fanned_out_at=Now(), submitter=event.submitter, submitter_id=event.submitter_id
     )
     return len(deliveries)
 

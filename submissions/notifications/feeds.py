@@ -93,12 +93,12 @@ def _chosen(env: WorkerEnv, account: Any) -> QuerySet[NotificationEvent]:
     rows = rows.filter(id__gt=newest - _LOOKED_AT).order_by("-id")
     chosen = list(subscriptions(env, account).filter(way=Way.FEED))
     if not chosen:
-        return rows if may(account, env, Action.REVIEW) else rows.filter(submitter=account.get_username())
+        return rows if may(account, env, Action.REVIEW) else rows.filter(submitter_id=account.pk)
     wanted = Q(pk__in=[])
     for one in chosen:
         of = {
             Of.EVERYTHING: Q(),
-            Of.OWN: Q(submitter=account.get_username()),
+            Of.OWN: Q(submitter_id=account.pk),
             Of.PUBLISHER: Q(publisher=one.scope_value),
             Of.SKILL: Q(identity=one.scope_value),
         }[Of(one.scope)]

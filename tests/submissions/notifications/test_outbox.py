@@ -9,12 +9,15 @@ import pytest
 from asgiref.sync import async_to_sync
 from django.contrib.auth import get_user_model
 from django.db import transaction
+from django.test import Client
 from pytest_django.fixtures import Settings
 
 from marketplace.catalog import quarantine_skill, restore, yank_version
 from marketplace.flags import FlagKind, clear, flag
 from marketplace.models import SkillEntry, SkillVersion
 from marketplace.skills.audience import show_to
+from submissions.discovery import DiscoveredSkill, Discovery
+from submissions.intake import accept_one
 from submissions.notification_models import NotificationDelivery, NotificationEvent
 from submissions.notifications.audience import listeners
 from submissions.notifications.errors import SubscriptionRefused
@@ -24,7 +27,8 @@ from submissions.outbox import TOLD, Kind
 from submissions.rescan.record import record
 from submissions.states import FINAL_STATES, State
 from submissions.store.batched_transitions import move
-from submissions.store.transitions import Step
+from submissions.store.records import Submission
+from submissions.store.transitions import Step, transition
 from submissions.verification.verdict import Decision, Verdict
 from tests.marketplace.factories import publish_example
 from tests.submissions.factories import make_submission
@@ -36,6 +40,17 @@ from vskill.models import Team
 
 pytestmark = pytest.mark.django_db(transaction=True)
 URL = "https://hooks.example.org/in"
+
+
+def submit_as(env: WorkerEnv, account: Any) -> Submission:
+    """Submit a skill for an account, or for a stranger, by the way in that everybody uses, and let it be held."""
+    name = account.get_username() if account is not None else ""
+    skill = DiscoveredSkill("", f"of-{name or 'nobody'}", "It does.", (), "d" * 64)
+    discovery = Discovery(f"https://github.com/acme/of-{name or 'nobody'}", "a" * 40, (skill,), "main")
+    accepted = accept_one(env, discovery, skill, source="api", actor="api", submitter=name)
+    assert accepted.submission is not None
+    scanning = transition(env, accepted.submission, State.TIER1_SCANNING, reason="", actor="test", trigger="test")
+    return transition(env, scanning, State.ON_HOLD, reason="Two findings.", actor="test", trigger="test")
 
 
 def kinds() -> list[str]:
@@ -139,6 +154,34 @@ class TestAudience:
         assert {one.owner for one in listeners(env, event)} == {"mate", "other"}
         show_to(env, "salaries", PUBLIC, actor="op", reason="for everybody")
         assert {one.owner for one in listeners(env, event)} == {"mate", "other", "nobody"}
+
+    def test_who_takes_the_name_of_an_account_that_is_gone_hears_nothing_of_its_submissions(
+        self, env: WorkerEnv
+    ) -> None:
+        publish_example(env, submission_id=submit_as(env, person("ada")).id)
+        get_user_model()._default_manager.get(username="ada").delete()
+        new = person("ada")
+        for number, scope in enumerate((Scope.OWN, Scope.EVERYTHING)):
+            add_webhook(env, f"{URL}/{number}", Wish(list(Kind), scope), created_by="ada", owner=new)
+        add(env, Way.FEED, Wish(list(Kind), Scope.OWN), owner=new)
+        quarantine_skill(env, SkillEntry.objects.get().record.slug, actor="op", reason="look at it")
+        fan_out(env)
+        held, withdrawn = NotificationEvent.objects.order_by("id")
+        assert held.submitter == withdrawn.submitter == "ada"
+        assert {one.scope for one in listeners(env, withdrawn)} == {Scope.EVERYTHING}
+        assert listeners(env, held) == []
+        client = Client()
+        client.force_login(new)
+        assert "<entry>" not in client.get("/feeds/notifications.atom").content.decode()
+
+    def test_what_an_account_submits_is_its_own(self, env: WorkerEnv) -> None:
+        ada = person("ada")
+        add_webhook(env, URL, Wish(list(Kind), Scope.OWN), created_by="ada", owner=ada)
+        submit_as(env, ada)
+        submit_as(env, person("bob"))
+        submit_as(env, None)
+        found = NotificationEvent.objects.order_by("id")
+        assert [len(listeners(env, one)) for one in found] == [1, 0, 0]
 
     def test_scopes_and_kinds_narrow_down_what_is_told(self, env: WorkerEnv) -> None:
         people = [person(name, "reviewer") for name in ("ada", "rita")]

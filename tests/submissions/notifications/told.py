@@ -15,6 +15,7 @@ from submissions.notifications.preferences import ask_to_confirm, confirm, confi
 from submissions.states import State
 from submissions.store.records import Submission
 from submissions.store.transitions import transition
+from submissions.submitter import number_of
 from tests.submissions.factories import make_submission
 from vskill.environments import WorkerEnv
 from vskill.models import RoleGrant
@@ -22,7 +23,8 @@ from vskill.worker_context import run_with_worker_env
 
 
 def end(env: WorkerEnv, state: State = State.ON_HOLD, *, reason: str = "Two findings.", **fields: Any) -> Submission:
-    """Let a submission end in a state."""
+    """Let a submission end in a state; ``submitterAccount`` names who submitted it, as it is at that time."""
+    fields = {"submitterNumber": number_of(fields.get("submitterAccount", "")), **fields}
     one = make_submission(env, State.TIER1_SCANNING, **fields)
     return transition(env, one, state, reason=reason, actor="test", trigger="test")
 
