@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Substr
+from django.db.models.lookups import IsNull
 
 from marketplace.models import SkillEntry, SkillVersion
 from marketplace.skills.places import at_places
@@ -38,14 +39,15 @@ def shown_submissions(env: WorkerEnv, rows: QuerySet[SubmissionEntry]) -> QueryS
     hidden = hidden_skills(skills)
     versions = SkillVersion.objects.using(env.database).filter(namespace=env.name)
     published = versions.filter(submission_id=Substr(OuterRef("key"), len(SUBMISSION_PREFIX) + 1))
-    # Inside the condition over places, so that it is asked only where there is one.
+    # Inside the condition over places, so that it is asked only where there is one, and as a value: for an EXISTS here,
+    # PostgreSQL would read all versions into memory.
     elsewhere = versions.filter(
         submission_id=Substr(OuterRef(OuterRef("key")), len(SUBMISSION_PREFIX) + 1), skill__in=known_skills(skills)
-    )
+    ).values("pk")[:1]
     return rows.filter(
         ~Exists(hidden.filter(identity=OuterRef("identity")).exclude(identity="")),
         ~Exists(published.filter(skill__in=hidden)),
-        ~Exists(at_places(hidden, OuterRef("identity")).filter(~Exists(elsewhere))),
+        ~Exists(at_places(hidden, OuterRef("identity")).filter(IsNull(Subquery(elsewhere), True))),
     )
 
 
