@@ -26,7 +26,7 @@ from submissions.states import ACTIVE_STATES, State
 from submissions.store.queries import live_submission, read_submission
 from submissions.store.records import Submission
 from submissions.store.transitions import create_submission, repeat, transition
-from submissions.submitter import number_of
+from submissions.submitter import SUBMITTER_NUMBER, number_of
 from vskill.environments import WorkerEnv
 from vskill.errors import VskillError
 from vskill.kv.errors import VersionConflict
@@ -164,6 +164,8 @@ def accept_one(
         return Accepted(skill, Outcome.WITHDRAWN, None, reason)
     if reason := _why_reserved(env, discovery, skill, identity, former):
         return Accepted(skill, Outcome.RESERVED, None, reason)
+    if more_fields is None or SUBMITTER_NUMBER not in more_fields:
+        more_fields = {**(more_fields or {}), SUBMITTER_NUMBER: number_of(submitter)}
     fields: Mapping[str, Any] = {
         "repoUrl": discovery.repo_url,
         "skillName": skill.name,
@@ -180,8 +182,7 @@ def accept_one(
         "submittedBy": submitter or actor,
         # Not the actor, which may be called as an account is.
         "submitterAccount": submitter,
-        "submitterNumber": number_of(submitter),
-        **(more_fields or {}),
+        **more_fields,
     }
     for _attempt in range(3):
         try:

@@ -15,6 +15,7 @@ from marketplace.skill_changes import SkillChange
 from marketplace.skills.publishers import publisher_identity
 from submissions.notification_models import NotificationEvent
 from submissions.states import State
+from submissions.submitter import SUBMITTER_NUMBER
 from vskill.environments import WorkerEnv
 from vskill.hidden_characters import visible
 from vskill.kv.codec import encode, storable
@@ -140,7 +141,7 @@ def _insert(env: WorkerEnv, kind: Kind, source: str, skill: SkillEntry, version:
 
 def account_number(value: Mapping[str, Any]) -> int | None:
     """Return the number of the account that submitted what has a value, ``None`` where it is not known."""
-    found = value.get("submitterNumber")
+    found = value.get(SUBMITTER_NUMBER)
     return found if isinstance(found, int) else None
 
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from django.contrib.auth import get_user_model
 from django.http import HttpRequest
 
 from vskill.accounts.visitor import visitor_of
 from vskill.visitors.reads import page_reads
+
+SUBMITTER_NUMBER: Final = "submitterNumber"
+"""The field of a submission that has the number of the account that submitted it."""
 
 
 async def submitter_of(request: HttpRequest) -> str:

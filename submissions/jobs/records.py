@@ -47,7 +47,8 @@ class JobState(StrEnum):
 class Job:
     """A job as it was read.
 
-    ``source``, ``actor`` and ``submitter`` are those of ``intake.accept``. ``total`` is the number of its skills,
+    ``source``, ``actor`` and ``submitter`` are those of ``intake.accept``, and ``submitter_number`` is the number of
+    the account that ``submitter`` named when the job began. ``total`` is the number of its skills,
     ``done`` the number of its slices that are accepted, or withdrawn once it is being stopped. ``failure`` says why it
     does not go on by itself, where that is so.
     """
@@ -64,6 +65,7 @@ class Job:
     total: int
     done: int = 0
     failure: str = ""
+    submitter_number: int | None = None
     created_at: str = ""
     updated_at: str = ""
 
@@ -136,7 +138,8 @@ def job_of(outcome: Read, job_id: str) -> Job:
     # A slice is an entry of a key that an id could spell as well.
     if not isinstance(value, dict) or value.get("id") != job_id:
         raise no_such_job(job_id)
-    fields = {name: value[name] for name in _FIELDS}
+    # One that began before a field with a default was there has none.
+    fields = {name: value[name] for name in _FIELDS if name in value}
     return Job(version=outcome.version, **{**fields, "state": JobState(value["state"])})
 
 

@@ -42,6 +42,7 @@ from submissions.jobs.records import (
 from submissions.operations import dequeue
 from submissions.states import IllegalTransition, State
 from submissions.store.queries import read_submission
+from submissions.submitter import SUBMITTER_NUMBER, number_of
 from vskill.environments import WorkerEnv
 from vskill.errors import VskillError
 from vskill.kv.errors import EntryUnavailable, VersionConflict
@@ -113,6 +114,7 @@ def start_job(
         source=source,
         actor=actor,
         submitter=submitter,
+        submitter_number=number_of(submitter),
         total=len(pending),
     )
     with transaction.atomic(using=env.database):
@@ -177,6 +179,7 @@ def _accept(env: WorkerEnv, job: Job, one: JobSkill) -> JobSkill:
                 actor=job.actor,
                 submitter=job.submitter,
                 priority=PRIORITY,
+                more_fields={SUBMITTER_NUMBER: job.submitter_number},
             )
     except (EntryUnavailable, IntakeBusy, VersionConflict):
         raise

@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from asgiref.sync import sync_to_async
+from django.contrib.auth import get_user_model
 from django.db.models.functions import Now
 
 from marketplace.skills.blocklist import BlockKind, add_block
@@ -24,6 +26,7 @@ from submissions.queue.base import Message
 from submissions.states import State
 from submissions.store.queries import get_submission, read_submission
 from submissions.store.transitions import transition
+from submissions.submitter import SUBMITTER_NUMBER
 from tests.submissions.factories import damage
 from tests.submissions.front_door import drain, repository, skills
 from vskill.environments import WorkerEnv
@@ -65,6 +68,29 @@ async def test_a_job_and_its_message_are_there_together_and_nothing_is_submitted
     assert await SubmissionEntry.objects.acount() == 0
     seen = await progress(env, job)
     assert (seen.handled, seen.standings, seen.finished) == (0, {"waiting": MANY}, False)
+
+
+async def test_its_submissions_are_of_the_account_that_began_it_whoever_has_its_name_by_then(env: WorkerEnv) -> None:
+    accounts = get_user_model()._default_manager
+    ada = await sync_to_async(accounts.create_user)("ada")
+    job = await writers.run(start_job, env, found(3), source="api", actor="tester", submitter="ada")
+    number = ada.pk
+    await ada.adelete()
+    await sync_to_async(accounts.create_user)("ada", pk=number + 1)
+    await run_job(env, job.id)
+    ids = [entry.submission_id async for entry in SubmissionEntry.objects.all()]
+    stored = [await get_submission(env, one) for one in ids]
+    assert [one.value[SUBMITTER_NUMBER] for one in stored] == [number] * 3
+
+
+async def test_a_job_from_before_a_field_was_there_goes_on(env: WorkerEnv) -> None:
+    job = await started(env, found(3))
+    entries = KVNamespace(KVEntry, env)
+    value = (await entries.get(job_key(job.id))).require()
+    assert isinstance(value, dict)
+    del value["submitter_number"]
+    await writers.run(entries.put_sync, job_key(job.id), value)
+    assert (await run_job(env, job.id)).state is JobState.ACCEPTED
 
 
 async def test_a_consumer_accepts_every_skill_once(env: WorkerEnv) -> None:
