@@ -6,8 +6,10 @@ import os
 from pathlib import Path
 
 import pytest
+from selenium.common.exceptions import WebDriverException
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import WebDriverWait
 
 from tests.browser.chromium import DESKTOP, PHONE, Browser
 from tests.browser.populate import PASSWORD, REVIEWER
@@ -97,8 +99,10 @@ def test_without_scripts_the_buttons_do_the_same(reviewer: Browser, server: Serv
         open_first_without_scripts(reviewer)
         reviewer.driver.find_element(By.ID, "review-reason").send_keys("looked at it")
         reviewer.driver.find_element(By.CSS_SELECTOR, "button[value=reject]").click()
-        reviewer.driver.find_element(By.ID, "review-undo").click()
-        assert "is held again" in reviewer.driver.page_source
+        # A click does not always wait until the page is another one, and without scripts the page cannot be asked.
+        waiting = WebDriverWait(reviewer.driver, 15, poll_frequency=0.05, ignored_exceptions=[WebDriverException])
+        waiting.until(lambda driver: driver.find_element(By.ID, "review-undo")).click()
+        waiting.until(lambda driver: "is held again" in driver.page_source)
 
 
 def open_first_without_scripts(browser: Browser) -> None:
