@@ -7,7 +7,7 @@ take several such searches as one.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from django.db import connections
 from django.db.models import QuerySet
@@ -19,8 +19,6 @@ _DOCUMENTS: Final = "marketplace_searchdocument"
 _FTS: Final = "marketplace_searchfts"
 _LOOKED_AT: Final = 200
 _FIELDS: Final = ("name", "tags", "owner", "repository", "description", "body")
-
-Rows = list[tuple[Any, ...]]
 
 
 def matching(
@@ -101,26 +99,18 @@ def by_position(skills: QuerySet[SkillEntry]) -> QuerySet[SkillEntry]:
     return skills.order_by("-search_document__id")
 
 
-def first_rows(
-    skills: QuerySet[SkillEntry], alternatives: Sequence[Sequence[str]], most: int, *columns: str, few: bool = False
-) -> Rows:
-    """Return ``columns`` of the first ``most`` skills that ``matching`` finds, in the order of ``by_position``.
+def nearest(alias: str, alternatives: Sequence[Sequence[str]], most: int) -> list[int] | None:
+    """Return the keys of the first ``most`` skills in which the terms are, in the order of ``by_position``.
 
-    ``few`` is what ``matching`` is told.
+    That is whatever else is asked of them. ``None`` where the engine of the database ``alias`` gives this order by
+    itself: PostgreSQL would look up the skill of each document that has the words before it sorts them.
     """
-    found = by_position(matching(skills, alternatives, few=few)).values_list(*columns)[:most]
-    if few or _is_sqlite(skills.db) or not any(alternatives):
-        return list(found)
-    # PostgreSQL would look up the skill of each document that has the words before it sorts them.
-    nearest = RawSQL(  # noqa: S611 - constants and parameters
-        f"SELECT id FROM {_DOCUMENTS} WHERE words @@ %s::tsquery ORDER BY id DESC LIMIT %s",  # noqa: S608 - constants
-        (_tsquery([terms for terms in alternatives if terms]), most + most // 4),
-    )
-    rows = list(
-        skills.filter(search_document__id__in=nearest).order_by("-search_document__id").values_list(*columns)[:most]
-    )
-    # There are no more, or the skills leave out more of them than was expected.
-    return rows if len(rows) == most else list(found)
+    if _is_sqlite(alias) or not any(alternatives):
+        return None
+    asked = f"SELECT skill_id FROM {_DOCUMENTS} WHERE words @@ %s::tsquery ORDER BY id DESC LIMIT %s"  # noqa: S608 - constants
+    with connections[alias].cursor() as cursor:
+        cursor.execute(asked, [_tsquery([terms for terms in alternatives if terms]), most])
+        return [int(key) for (key,) in cursor.fetchall()]
 
 
 def any_of(skills: QuerySet[SkillEntry]) -> bool:

@@ -28,7 +28,7 @@ from vskill.environments import WorkerEnv
 from vskill.kv.codec import is_storable, prefix_end
 
 MOST_COUNTED: Final = 1000
-MOST_FOUND: Final = 200
+MOST_FOUND: Final = 100
 FACET_VALUES: Final = 20
 # A filter that leaves so few skills is asked first, and they are sorted; others are asked of each skill in the order of
 # the list.

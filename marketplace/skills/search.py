@@ -15,7 +15,7 @@ from django.db.models import QuerySet
 
 from marketplace.errors import InvalidListing
 from marketplace.models import SkillEntry
-from marketplace.search.engines import below, by_position, first_rows, keys, matching
+from marketplace.search.engines import below, by_position, keys, matching, nearest
 from marketplace.search.loosening import Asked, as_typed, loosened
 from marketplace.search.scoring import SCORED_FIELDS, score
 from marketplace.search.text import query_terms
@@ -105,8 +105,19 @@ class Hits:
         return self._first[:most]
 
     def _read_first(self, asked: Asked, most: int) -> None:
-        self._first = first_rows(self._skills, asked.alternatives, most, "pk", *COLUMNS, few=self._few)
-        self._read = most
+        self._first, self._read = self._rows(asked, most), most
+
+    def _rows(self, asked: Asked, most: int) -> list[Row]:
+        # Some are left out by what else the skills pass.
+        some = most + most // 4
+        near = None if self._few else nearest(self._skills.db, asked.alternatives, some)
+        if near is not None:
+            found = {row[0]: row for row in rows_of(self._skills, "pk", near).values_list("pk", *COLUMNS)}
+            rows = [found[pk] for pk in near if pk in found][:most]
+            if len(rows) == most or len(near) < some:
+                return rows
+        matched = by_position(matching(self._skills, asked.alternatives, few=self._few))
+        return list(matched.values_list("pk", *COLUMNS)[:most])
 
     def _is_few(self, number: int) -> bool:
         return len(self.first_rows(number + 1)) <= number
