@@ -52,6 +52,7 @@ from tests.bench.ready import say
 from tests.marketplace.factories import make_publication
 from vskill.environments import WorkerEnv, get_environment
 from vskill.kv.threads import close_database_threads, readers
+from vskill.processes.garbage import keep_what_is_loaded
 from vskill.read_only_admin import MOST_COUNTED, ReadOnlyAdmin
 from vskill.worker_context import run_with_worker_env
 
@@ -153,6 +154,8 @@ async def measure(env: WorkerEnv, rounds: int) -> dict[str, Any]:
         # What is only imported or compiled at the first request is no cost of a page.
         await ask(address)
     times.clear()
+    # As the web process does at the end of its start.
+    keep_what_is_loaded()
     chance = random.Random(1)
     for _round in range(rounds):
         chance.shuffle(addresses)

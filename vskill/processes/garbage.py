@@ -1,4 +1,4 @@
-"""Thresholds of Python's garbage collector for processes that read many rows."""
+"""What Python's garbage collector is told by commands that read many rows, and by processes that answer for long."""
 
 from __future__ import annotations
 
@@ -29,3 +29,13 @@ def seldom_collected() -> Iterator[None]:
         yield
     finally:
         gc.set_threshold(*before)
+
+
+def keep_what_is_loaded() -> None:
+    """Take what a process has loaded out of the garbage collector's sight: it lives as long as the process.
+
+    For the end of a start. The modules, models and addresses are some 500,000 objects, and a full collection in the
+    middle of a request walked over all of them for 70 ms (Python 3.11, 2 cores); it walks over what came since.
+    """
+    gc.collect()
+    gc.freeze()

@@ -42,3 +42,17 @@ def test_thresholds_that_somebody_chose_are_kept(monkeypatch: pytest.MonkeyPatch
     with seldom_collected():
         assert chosen == []
     assert chosen == [(5000, 10, 10)]
+
+
+@pytest.mark.parametrize("module", ["asgi", "wsgi"])
+def test_a_web_process_walks_over_what_it_loaded_no_more(module: str) -> None:
+    # There is no database to look at.
+    program = (
+        "import gc, vskill.unprepared_database as unprepared; unprepared.exit_unprepared = lambda: None\n"
+        f"import vskill.{module}\n"
+        "from django.apps import apps\n"
+        "print(gc.get_freeze_count() > 50_000, any(one is apps for one in gc.get_objects()))\n"
+    )
+    environment = {"DJANGO_SETTINGS_MODULE": "tests.settings"}
+    shown = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+    assert shown.stdout == "True False\n"
