@@ -111,7 +111,7 @@ async def test_a_script_that_cannot_be_imported_says_so_and_is_read_again(script
 async def test_limits_bind_a_prepared_child(script: Path) -> None:
     limits = ChildLimits(seconds=30, output_bytes=1000, address_space=300 * 2**20, cpu_seconds=1, file_bytes=10)
     assert b"MemoryError" in (await call(script, "len(bytearray(2**30))", limits)).stderr
-    assert (await call(script, "[0 for _ in iter(int, 1)]", limits)).returncode == -signal.SIGXCPU
+    assert (await call(script, "any(iter(int, 1))", limits)).returncode == -signal.SIGXCPU
     assert (await call(script, "'x' * 2000", limits)).outcome is ChildOutcome.FLOODED
     assert (
         b"File too large" in (await call(script, "open('f', 'wb', 0).write(bytes(20)) - 10", limits)).stderr
