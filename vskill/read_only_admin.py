@@ -39,7 +39,7 @@ def prefix_range(column: str, text: str) -> Q:
 
 
 # Counting walks over every row, and no operator pages past this many.
-MOST_COUNTED: Final = 3_000
+MOST_COUNTED: Final = 2_000
 # No primary key is longer, and SQLite raises an error for a larger integer.
 _NUMBER: Final = re.compile(r"\d{1,18}", re.ASCII)
 

@@ -18,6 +18,9 @@ from marketplace.models import SkillEntry
 _DOCUMENTS: Final = "marketplace_searchdocument"
 _FTS: Final = "marketplace_searchfts"
 _LOOKED_AT: Final = 200
+# A term in a query of PostgreSQL.
+_BEGINNING: Final = "'{}':*"
+_WHOLE: Final = "'{}'"
 _FIELDS: Final = ("name", "tags", "owner", "repository", "description", "body")
 
 
@@ -73,8 +76,8 @@ def _vector(in_names: bool) -> str:
     return "names" if in_names else "words"
 
 
-def _tsquery(alternatives: Sequence[Sequence[str]]) -> str:
-    return " | ".join(_each(terms, "'{}':*", " & ") for terms in alternatives)
+def _tsquery(alternatives: Sequence[Sequence[str]], term: str = _BEGINNING) -> str:
+    return " | ".join(_each(terms, term, " & ") for terms in alternatives)
 
 
 def _unindexed(alias: str, alternatives: Sequence[Sequence[str]], in_names: bool) -> tuple[str, list[str]]:
@@ -99,17 +102,21 @@ def by_position(skills: QuerySet[SkillEntry]) -> QuerySet[SkillEntry]:
     return skills.order_by("-search_document__id")
 
 
-def nearest(alias: str, alternatives: Sequence[Sequence[str]], most: int) -> list[int] | None:
+def nearest(
+    alias: str, alternatives: Sequence[Sequence[str]], most: int, *, whole_words: bool = False
+) -> list[int] | None:
     """Return the keys of the first ``most`` skills in which the terms are, in the order of ``by_position``.
 
-    That is whatever else is asked of them. ``None`` where the engine of the database ``alias`` gives this order by
-    itself: PostgreSQL would look up the skill of each document that has the words before it sorts them.
+    That is whatever else is asked of them; with ``whole_words``, a term has to be a token and not only begin one.
+    ``None`` where the engine of the database ``alias`` gives this order by itself: PostgreSQL would look up the skill
+    of each document that has the words before it sorts them.
     """
     if _is_sqlite(alias) or not any(alternatives):
         return None
     asked = f"SELECT skill_id FROM {_DOCUMENTS} WHERE words @@ %s::tsquery ORDER BY id DESC LIMIT %s"  # noqa: S608 - constants
+    wanted = [terms for terms in alternatives if terms]
     with connections[alias].cursor() as cursor:
-        cursor.execute(asked, [_tsquery([terms for terms in alternatives if terms]), most])
+        cursor.execute(asked, [_tsquery(wanted, _WHOLE if whole_words else _BEGINNING), most])
         return [int(key) for (key,) in cursor.fetchall()]
 
 
