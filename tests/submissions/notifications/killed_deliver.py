@@ -1,19 +1,17 @@
 """Do what is told, or tell it, in one environment after another, each in a process that dies by SIGKILL at a point.
 
-The arguments are points, ``ENVIRONMENT:NAME:WHEN:N``: before or after the N-th write of NAME. Each is forked from this
-process, which has loaded the product once; how each ended is printed, a line each.
+The arguments are the points of ``tests.killed_writes``. Each process is forked from this one, which has loaded the
+product once.
 """
 
 from __future__ import annotations
 
-import os
-import signal
-import sys
-from typing import Any, Final, NoReturn
+from typing import Final
 
 import django
 from asgiref.sync import async_to_sync
-from django.db.backends.signals import connection_created
+
+from tests.killed_writes import Arm, die_at_each_point
 
 WRITES: Final = {
     "event": 'INSERT INTO "submissions_notificationevent"',
@@ -25,25 +23,7 @@ WRITES: Final = {
 }
 
 
-class _Death:
-    """Kill this process around a write."""
-
-    def __init__(self, name: str, when: str, number: int) -> None:
-        self._words, self._when, self._left = WRITES[name], when, number
-
-    def __call__(self, run: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
-        if self._words not in sql:
-            return run(sql, params, many, context)
-        self._left -= 1
-        if not self._left and self._when == "before":
-            os.kill(os.getpid(), signal.SIGKILL)
-        result = run(sql, params, many, context)
-        if not self._left and self._when == "after":
-            os.kill(os.getpid(), signal.SIGKILL)
-        return result
-
-
-def _run_and_die(point: str) -> NoReturn:
+def _do_or_tell(environment: str, name: str, arm: Arm) -> None:
     from dataclasses import replace  # noqa: PLC0415 - after setup
 
     from submissions.notifications.deliver import deliver  # noqa: PLC0415
@@ -54,42 +34,28 @@ def _run_and_die(point: str) -> NoReturn:
     from vskill.environments import get_environment  # noqa: PLC0415
     from vskill.worker_context import run_with_worker_env  # noqa: PLC0415
 
-    environment, name, when, number = point.split(":")
     env = get_environment(environment)
     env = replace(env, policy=replace(env.policy, source_ca_file=str(CERTIFICATE)))
     one = make_submission(env, State.TIER1_SCANNING) if name == "event" else None
-    death = _Death(name, when, int(number))
-
-    def watch(connection: Any, **_: Any) -> None:
-        if death not in connection.execute_wrappers:
-            connection.execute_wrappers.append(death)
 
     async def tell() -> None:
         await run_with_worker_env(env, deliver)
 
-    try:
-        connection_created.connect(watch, weak=False)
-        if one is not None:
-            from django.db import connection  # noqa: PLC0415
+    arm()
+    if one is not None:
+        from django.db import connection  # noqa: PLC0415
 
-            connection.close()
-            transition(env, one, State.ON_HOLD, reason="killed", actor="test", trigger="test")
-        async_to_sync(tell)()
-    finally:
-        os._exit(1)
+        connection.close()
+        transition(env, one, State.ON_HOLD, reason="killed", actor="test", trigger="test")
+    async_to_sync(tell)()
 
 
 def main() -> None:
-    """Run with the variables of the process; a child that is not killed ends with 1."""
+    """Run with the variables of the process."""
     django.setup()
     from submissions.notifications import deliver  # noqa: F401, PLC0415 - loaded once for all
 
-    for point in sys.argv[1:]:
-        pid = os.fork()
-        if pid == 0:
-            _run_and_die(point)
-        _pid, status = os.waitpid(pid, 0)
-        print(os.waitstatus_to_exitcode(status), flush=True)  # noqa: T201 - what the test waits for
+    die_at_each_point(WRITES, _do_or_tell)
 
 
 if __name__ == "__main__":
