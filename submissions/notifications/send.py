@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from submissions.sandbox.child_processes import ChildLimits, ChildOutcome, PreparedScript, run_child
+from submissions.sandbox.child_processes import ChildOutcome
 from submissions.source.errors import HostNotAllowed, SourceError
 from submissions.source.fetching import source_policy
+from submissions.source.pinned_child import ask_in_child
 from submissions.source.pinning import Pinned, pin
 from submissions.source.proxies import Proxy
 from submissions.source.urls import SourcePolicy
@@ -24,7 +24,6 @@ from vskill.processes.machine_faults import MachineFault, fault_of_child
 SECONDS: Final = 15.0
 _ANSWER_BYTES: Final = 1024
 _SCRIPT: Final = Path(__file__).with_name("send_child.py")
-_MEMORY: Final = 512 * 1024 * 1024
 _OUTPUT_BYTES: Final = 64 * 1024
 
 
@@ -88,27 +87,17 @@ async def post(
 async def _sent(
     url: str, to: Pinned, headers: Mapping[str, str], body: bytes, policy: SourcePolicy, seconds: float
 ) -> Answer:
-    job = {
-        "to": {"url": url, "host": to.host, "port": to.port, "addresses": to.addresses, "headers": dict(headers)},
-        "body": base64.b64encode(body).decode(),
-        "answer_bytes": _ANSWER_BYTES,
-        "ca_file": str(policy.ca_file) if policy.ca_file is not None else None,
-        "proxy": policy.proxy.for_child() if policy.proxy is not None else None,
-    }
-    with tempfile.TemporaryDirectory(prefix="vskill-webhook-") as folder:
-        result = await run_child(
-            PreparedScript(_SCRIPT, ()),
-            env={"LC_ALL": "C", "PYTHONUTF8": "1"},
-            cwd=Path(folder),
-            limits=ChildLimits(
-                seconds=seconds,
-                output_bytes=_OUTPUT_BYTES,
-                address_space=_MEMORY,
-                cpu_seconds=int(SECONDS) + 1,
-                file_bytes=0,
-            ),
-            stdin=json.dumps(job).encode("ascii"),
-        )
+    result = await ask_in_child(
+        _SCRIPT,
+        url,
+        to,
+        policy=policy,
+        headers=headers,
+        seconds=seconds,
+        cpu_seconds=int(SECONDS) + 1,
+        output_bytes=_OUTPUT_BYTES,
+        more={"body": base64.b64encode(body).decode(), "answer_bytes": _ANSWER_BYTES},
+    )
     if result.outcome is ChildOutcome.EXITED and (fault := fault_of_child(result.stderr)) is not None:
         raise MachineFault(f"a webhook could not be sent from this server: {visible(fault, 200)}")
     found: dict[str, Any] = {}

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urljoin, urlsplit
 
 from marketplace.reference_changes import Found
-from submissions.sandbox.child_processes import ChildLimits, ChildOutcome, PreparedScript, run_child
+from submissions.sandbox.child_processes import ChildOutcome
 from submissions.source.errors import HostNotAllowed, SourceError
+from submissions.source.pinned_child import ask_in_child
 from submissions.source.pinning import Pinned, pin
 from submissions.source.urls import SourcePolicy
 from vskill.hidden_characters import visible
@@ -20,7 +20,6 @@ from vskill.processes.machine_faults import MachineFault, fault_of_child
 
 _SCRIPT: Final = Path(__file__).with_name("fetch_child.py")
 _ANSWER_BYTES: Final = 64 * 1024
-_MEMORY: Final = 512 * 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -112,26 +111,17 @@ async def _ask(
         headers["If-None-Match"] = known.etag
     if known is not None and known.modified:
         headers["If-Modified-Since"] = known.modified
-    job = {
-        "to": {"url": url, "host": to.host, "port": to.port, "addresses": to.addresses, "headers": headers},
-        "bytes": limits.size,
-        "ca_file": str(policy.ca_file) if policy.ca_file is not None else None,
-        "proxy": policy.proxy.for_child() if policy.proxy is not None else None,
-    }
-    with tempfile.TemporaryDirectory(prefix="vskill-watch-") as folder:
-        result = await run_child(
-            PreparedScript(_SCRIPT, ()),
-            env={"LC_ALL": "C", "PYTHONUTF8": "1"},
-            cwd=Path(folder),
-            limits=ChildLimits(
-                seconds=seconds,
-                output_bytes=_ANSWER_BYTES,
-                address_space=_MEMORY,
-                cpu_seconds=int(limits.seconds) + 1,
-                file_bytes=0,
-            ),
-            stdin=json.dumps(job).encode("ascii"),
-        )
+    result = await ask_in_child(
+        _SCRIPT,
+        url,
+        to,
+        policy=policy,
+        headers=headers,
+        seconds=seconds,
+        cpu_seconds=int(limits.seconds) + 1,
+        output_bytes=_ANSWER_BYTES,
+        more={"bytes": limits.size},
+    )
     if result.outcome is ChildOutcome.TIMED_OUT:
         return {"end": "late", "text": f"its host did not send it within {limits.seconds:g} seconds"}
     if result.outcome is ChildOutcome.EXITED and (fault := fault_of_child(result.stderr)) is not None:
