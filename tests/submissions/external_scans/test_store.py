@@ -204,7 +204,9 @@ def test_the_limit_leaves_the_rest_for_later(env: WorkerEnv) -> None:
         assert (report.asked, report.limited) == (1, True)
         namespace.put_sync(BUDGET_KEY, [])
         assert run(env).asked == 2
-    assert [one["slug"] for one in told.documents] == names
+    # The two of the later run may have been asked for in the same millisecond, and then either goes first.
+    assert told.documents[0]["slug"] == names[0]
+    assert sorted(one["slug"] for one in told.documents) == names
 
 
 def test_the_environment_is_the_current_one(env: WorkerEnv) -> None:
