@@ -95,6 +95,20 @@ class NotificationSubscription(models.Model):
         return f"{self.way} {self.pk} of {self.owner or 'the operators'}"
 
 
+class EarlierSecret(models.Model):
+    """A sealed secret that a webhook had before its newest one, and that signs too until a time."""
+
+    subscription = models.ForeignKey(NotificationSubscription, on_delete=models.CASCADE, related_name="earlier_secrets")
+    secret = models.TextField()
+    signs_until = models.DateTimeField()
+
+    class Meta:
+        verbose_name = "earlier secret"
+
+    def __str__(self) -> str:
+        return f"an earlier secret of {self.subscription_id}"
+
+
 class NotificationPreference(models.Model):
     """How one account is told in one environment: its address of mail, how often, and its own feed.
 

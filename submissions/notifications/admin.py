@@ -13,6 +13,7 @@ from django.utils.safestring import SafeString
 from submissions.notification_models import NotificationDelivery, NotificationSubscription
 from submissions.notifications.claims import redeliver
 from submissions.notifications.listing import state_of, type_of
+from submissions.notifications.rotation import end_earlier
 from submissions.notifications.subscriptions import enable, remove
 from vskill.environments import WorkerEnv
 from vskill.operations_admin import OperationsAdmin, RowOperation
@@ -27,6 +28,10 @@ def _remove(env: WorkerEnv, row: NotificationSubscription, *, actor: str, reason
 
 def _enable(env: WorkerEnv, row: NotificationSubscription, *, actor: str, reason: str) -> None:
     enable(env, row)
+
+
+def _end_earlier(env: WorkerEnv, row: NotificationSubscription, *, actor: str, reason: str) -> None:
+    end_earlier(env, row, actor=f"{actor}: {reason}")
 
 
 def _redeliver(env: WorkerEnv, row: NotificationDelivery, *, actor: str, reason: str) -> None:
@@ -59,13 +64,19 @@ class SubscriptionAdmin(OperationsAdmin):
     search_fields = ("owner",)
     search_help_text = "The exact name of an account"
     ordering = ("-id",)
-    actions = ("enable", "remove")
+    actions = ("enable", "end-earlier", "remove")
     # Never its secret.
     fields = ("way", "url", "label", "kinds", "shown_owner", "created_by", "created_at", "shown_state", "removed_at")
     readonly_fields = fields
     operations: ClassVar[dict[str, RowOperation]] = {
         "enable": RowOperation(
             "enable", "Enable", "Notifications are sent to it again from now on; what it missed is not.", _enable
+        ),
+        "end-earlier": RowOperation(
+            "end-earlier",
+            "End the secret before",
+            "What is sent is signed with the newest secret alone; a receiver that does not know that one refuses it.",
+            _end_earlier,
         ),
         "remove": RowOperation(
             "remove", "Remove", "Nothing more is sent to it, and its secret is forgotten. Its log is kept.", _remove

@@ -103,7 +103,8 @@ def lease(env: WorkerEnv, numbers: list[int]) -> list[NotificationDelivery]:
     rows = NotificationDelivery.objects.using(env.database)
     if not rows.filter(free, pk__in=numbers, state=PENDING).update(lease_token=token, leased_until=until):
         return []
-    return list(rows.filter(lease_token=token).select_related("event", "subscription").order_by("pk"))
+    leased = rows.filter(lease_token=token).select_related("event", "subscription")
+    return list(leased.prefetch_related("subscription__earlier_secrets").order_by("pk"))
 
 
 def settle(env: WorkerEnv, one: NotificationDelivery, answer: Answer) -> str:

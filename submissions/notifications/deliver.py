@@ -5,18 +5,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from time import monotonic
 from typing import Any, Final
 
-from submissions.notification_models import NotificationDelivery, NotificationEvent
+from submissions.notification_models import NotificationDelivery, NotificationEvent, NotificationSubscription
 from submissions.notifications.audience import accounts_of, may_hear
 from submissions.notifications.claims import claim, count_due, lease, settle, withhold
 from submissions.notifications.errors import SecretUnreadable
 from submissions.notifications.fan_out import fan_out, forget_old, new_key, waiting_events
 from submissions.notifications.mail_delivery import send_mails
 from submissions.notifications.room import AT_ONCE
+from submissions.notifications.rotation import forget_earlier, signing_secrets
 from submissions.notifications.send import Answer, post
-from submissions.notifications.signing import opened, signed_headers
+from submissions.notifications.signing import signed_headers
 from submissions.notifications.subscriptions import subscription
 from submissions.notifications.texts import TEST, body_of
 from vskill.environments import WorkerEnv
@@ -95,6 +97,7 @@ async def deliver(
         report.mails, states = await mails
     report.count(states)
     await writers.run(forget_old, env)
+    await writers.run(forget_earlier, env)
     await note_run(env, WORK, report.as_json(), ended_at=await readers.run(database_now, env.database))
     return report
 
@@ -157,13 +160,17 @@ async def attempt(env: WorkerEnv, one: NotificationDelivery) -> str:
 async def _sent(env: WorkerEnv, one: NotificationDelivery) -> Answer:
     receiver = one.subscription
     try:
-        secret = opened(receiver.secret)
+        now, secrets = await readers.run(_now_and_secrets, env, receiver)
     except SecretUnreadable as error:
         return Answer(None, 0, error=str(error))
-    now = await readers.run(database_now, env.database)
     body = body_of(env, one.event)
-    headers = signed_headers(secret, one.key, int(now.timestamp()), body)
+    headers = signed_headers(secrets, one.key, int(now.timestamp()), body)
     return await post(env, receiver.url, headers, body, of_operators=receiver.owner_id is None)
+
+
+def _now_and_secrets(env: WorkerEnv, receiver: NotificationSubscription) -> tuple[datetime, list[str]]:
+    now = database_now(env.database)
+    return now, signing_secrets(receiver, now)
 
 
 def _still_told(env: WorkerEnv, one: NotificationDelivery) -> bool:

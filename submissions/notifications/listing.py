@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from django.db.models import QuerySet
 
 from submissions.notification_models import DeliveryAttempt, NotificationDelivery, NotificationSubscription
+from submissions.notifications.rotation import earlier_signs_until
 from submissions.notifications.subscriptions import Way
 from submissions.notifications.texts import TYPES
 from submissions.outbox import Kind
@@ -17,7 +19,8 @@ from vskill.kv.clock import isoformat
 def webhooks(env: WorkerEnv) -> QuerySet[NotificationSubscription]:
     """Return all webhooks of an environment, those of persons too, the newest first."""
     rows = NotificationSubscription.objects.using(env.database)
-    return rows.filter(namespace=env.name, way=Way.WEBHOOK, removed_at__isnull=True).order_by("-id")
+    rows = rows.filter(namespace=env.name, way=Way.WEBHOOK, removed_at__isnull=True)
+    return rows.prefetch_related("earlier_secrets").order_by("-id")
 
 
 def log_of(env: WorkerEnv, number: int | None = None, state: str = "") -> QuerySet[NotificationDelivery]:
@@ -35,8 +38,9 @@ def state_of(one: NotificationSubscription) -> str:
     return f"failing since {one.failing_since:%Y-%m-%d %H:%M} UTC" if one.failing_since is not None else "in order"
 
 
-def subscription_as_json(one: NotificationSubscription) -> dict[str, Any]:
-    """Return what a list shows of a subscription."""
+def subscription_as_json(one: NotificationSubscription, now: datetime) -> dict[str, Any]:
+    """Return what a list shows of a subscription ``now``."""
+    until = earlier_signs_until(one, now)
     return {
         "id": one.pk,
         "way": one.way,
@@ -47,6 +51,7 @@ def subscription_as_json(one: NotificationSubscription) -> dict[str, Any]:
         "createdBy": one.created_by,
         "createdAt": isoformat(one.created_at),
         "state": state_of(one),
+        "earlierSecretSignsUntil": isoformat(until) if until is not None else None,
     }
 
 

@@ -26,10 +26,12 @@ from submissions.notifications.preferences import (
     set_rhythm,
     unsubscribe,
 )
+from submissions.notifications.rotation import HOURS, earlier_signs_until, end_earlier, rotate
 from submissions.notifications.subscriptions import Scope, Way, Wish, add, add_webhook, enable, remove, subscriptions
 from submissions.outbox import Kind
 from vskill.accounts.access import asks_for
 from vskill.accounts.roles import Action
+from vskill.kv.clock import database_now
 from vskill.rate_limits.kinds import Kind as Rate
 from vskill.rate_limits.kinds import rated
 from vskill.token_views.pages import private_page, signed_in_person
@@ -120,6 +122,18 @@ def _enable(request: HttpRequest, user: Any) -> _Shown | None:
     return None
 
 
+@sensitive_variables("secret")
+def _rotate(request: HttpRequest, user: Any) -> _Shown | None:
+    one = _own(request, user)
+    secret = rotate(require_worker_env(), one, actor=user.get_username())
+    return {"made": one, "secret": secret, "hours": HOURS}
+
+
+def _end_earlier(request: HttpRequest, user: Any) -> _Shown | None:
+    end_earlier(require_worker_env(), _own(request, user), actor=user.get_username())
+    return None
+
+
 @sensitive_variables("secret", "address")
 def _feed(_request: HttpRequest, user: Any) -> _Shown | None:
     env = require_worker_env()
@@ -138,6 +152,8 @@ _CHANGES: Final[dict[str, Callable[[HttpRequest, Any], _Shown | None]]] = {
     "add": _add,
     "remove": _remove,
     "enable": _enable,
+    "rotate": _rotate,
+    "end-earlier": _end_earlier,
     "feed": _feed,
     "end-feed": _end_feed,
 }
@@ -145,12 +161,15 @@ _CHANGES: Final[dict[str, Callable[[HttpRequest, Any], _Shown | None]]] = {
 
 def _page(request: HttpRequest, user: Any, more: _Shown | None = None, status: int = 200) -> HttpResponse:
     env = require_worker_env()
-    rows = list(subscriptions(env, user))
+    rows = list(subscriptions(env, user).prefetch_related("earlier_secrets"))
+    now = database_now(env.database)
     webhooks = [one.pk for one in rows if one.way == Way.WEBHOOK]
     context = {
         "preference": preference(env, user),
         "mails": bool(settings.MAIL_SERVER),
-        "subscriptions": [{"row": one, "state": state_of(one)} for one in rows],
+        "subscriptions": [
+            {"row": one, "state": state_of(one), "earlier_until": earlier_signs_until(one, now)} for one in rows
+        ],
         "sent": log_of(env).filter(subscription_id__in=webhooks)[:_MOST_SENT] if webhooks else [],
         "kinds": KINDS.items(),
         "scopes": _SCOPES.items(),

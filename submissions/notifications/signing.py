@@ -10,6 +10,7 @@ import base64
 import hashlib
 import hmac
 import secrets
+from collections.abc import Sequence
 from typing import Final
 
 from cryptography.fernet import Fernet, InvalidToken
@@ -40,8 +41,8 @@ def opened(stored: str) -> str:
         return _cipher().decrypt(stored.encode()).decode()
     except InvalidToken:
         raise SecretUnreadable(
-            "The secret of this webhook was stored under another VSKILL_SECRET_KEY. Nothing was sent: remove the "
-            "webhook and add it again, and give its receiver the new secret."
+            "The secret of this webhook was stored under another VSKILL_SECRET_KEY. Nothing was sent: rotate the "
+            "secret, and give its receiver the new one."
         ) from None
 
 
@@ -50,16 +51,21 @@ def _cipher() -> Fernet:
     return Fernet(base64.urlsafe_b64encode(derived))
 
 
-def signed_headers(secret: str, key: str, timestamp: int, body: bytes) -> dict[str, str]:
-    """Return the headers of a delivery: its id, the time in seconds, and the signature of both and the ``body``.
+def signed_headers(secrets_of_it: Sequence[str], key: str, timestamp: int, body: bytes) -> dict[str, str]:
+    """Return the headers of a delivery: its id, the time in seconds, and the signatures of both and the ``body``.
 
-    ``key`` is the id of the delivery, which is the same at each attempt.
+    ``key`` is the id of the delivery, which is the same at each attempt. Each secret gives a signature, and a receiver
+    that knows one of them takes it.
     """
     signed = f"{key}.{timestamp}.".encode() + body
-    code = hmac.new(base64.b64decode(secret.removeprefix(PREFIX)), signed, hashlib.sha256).digest()
     return {
         "Content-Type": "application/json",
         "webhook-id": key,
         "webhook-timestamp": str(timestamp),
-        "webhook-signature": f"v1,{base64.b64encode(code).decode()}",
+        "webhook-signature": " ".join(f"v1,{_signature(secret, signed)}" for secret in secrets_of_it),
     }
+
+
+def _signature(secret: str, signed: bytes) -> str:
+    code = hmac.new(base64.b64decode(secret.removeprefix(PREFIX)), signed, hashlib.sha256).digest()
+    return base64.b64encode(code).decode()

@@ -14,7 +14,7 @@ from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from marketplace.catalog import find_skill_sync
-from submissions.notification_models import NotificationDelivery, NotificationSubscription
+from submissions.notification_models import EarlierSecret, NotificationDelivery, NotificationSubscription
 from submissions.notifications.errors import NoSuchSubscription, SubscriptionRefused
 from submissions.notifications.send import webhook_policy
 from submissions.notifications.signing import new_secret, sealed
@@ -183,10 +183,11 @@ def subscription(env: WorkerEnv, number: int) -> NotificationSubscription:
 
 
 def remove(env: WorkerEnv, one: NotificationSubscription, *, actor: str) -> bool:
-    """End a subscription and forget its secret; return whether it was there until now. Its log is kept."""
+    """End a subscription and forget its secrets; return whether it was there until now. Its log is kept."""
     with transaction.atomic(using=env.database):
         rows = NotificationSubscription.objects.using(env.database).filter(pk=one.pk, removed_at__isnull=True)
         ended = rows.update(removed_at=Now(), secret="", disabled_because=f"removed by {visible(actor, 100)}")
+        EarlierSecret.objects.using(env.database).filter(subscription_id=one.pk).delete()
         _give_up(env, one, "it was removed")
     return bool(ended)
 

@@ -10,10 +10,11 @@ from typing import Any, Final
 
 from django.core.management.base import CommandError, CommandParser
 
-from submissions.notification_models import NotificationDelivery
+from submissions.notification_models import NotificationDelivery, NotificationSubscription
 from submissions.notifications.claims import redeliver
 from submissions.notifications.deliver import send_test
 from submissions.notifications.listing import attempt_as_json, delivery_as_json, log_of, subscription_as_json, webhooks
+from submissions.notifications.rotation import HOURS, MOST_HOURS, end_earlier, rotate
 from submissions.notifications.subscriptions import (
     Scope,
     Wish,
@@ -27,6 +28,7 @@ from submissions.notifications.subscriptions import (
 from submissions.outbox import Kind
 from vskill.environments import WorkerEnv
 from vskill.errors import VskillError
+from vskill.kv.clock import database_now
 from vskill.kv.threads import readers, writers
 from vskill.management.environment_command import EnvironmentCommand
 
@@ -64,6 +66,18 @@ class Command(EnvironmentCommand):
             ("remove", "send nothing more to a webhook, and forget its secret"),
         ):
             action(name, words).add_argument("id", type=int, help="its number in the list")
+        rotating = action(
+            "rotate", "give a webhook of the operators a new secret, and print it; the one before signs too"
+        )
+        rotating.add_argument("id", type=int, help="its number in the list")
+        rotating.add_argument(
+            "--hours",
+            type=int,
+            default=HOURS,
+            help=f"how long the secret before signs too; default: {HOURS}, at most {MOST_HOURS}; 0: no longer",
+        )
+        ending = action("end-earlier", "let the newest secret of a webhook alone sign from now on")
+        ending.add_argument("id", type=int, help="its number in the list")
         showing = action("deliveries", "show what was sent, the newest first")
         showing.add_argument("id", type=int, nargs="?", help="only of this webhook")
         showing.add_argument("--state", choices=[NotificationDelivery.PENDING, "delivered", "failed"], default="")
@@ -74,7 +88,7 @@ class Command(EnvironmentCommand):
     async def work(self, env: WorkerEnv, options: Mapping[str, Any]) -> None:
         """Run the action in one environment; raise ``CommandError`` where it cannot be done."""
         try:
-            await getattr(self, f"_{options['action']}")(env, options)
+            await getattr(self, f"_{options['action'].replace('-', '_')}")(env, options)
         except VskillError as error:
             raise CommandError(str(error)) from error
 
@@ -92,16 +106,17 @@ class Command(EnvironmentCommand):
             return
         made, secret = await writers.run(add_webhook, env, options["url"], wish, created_by=getpass.getuser())
         if options["as_json"]:
-            self.stdout.write(json.dumps({**subscription_as_json(made), "secret": secret}))
+            self.stdout.write(json.dumps({**await readers.run(_shown, env, made), "secret": secret}))
         else:
             self.stderr.write(f"Webhook {made.pk} for {made.label}. Its secret, shown this once:")
             self.stdout.write(secret)
 
     async def _list(self, env: WorkerEnv, options: Mapping[str, Any]) -> None:
-        found = await readers.run(lambda: [subscription_as_json(one) for one in webhooks(env)])
+        found = await readers.run(lambda: [_shown(env, one) for one in webhooks(env)])
         lines = [
             f"{one['id']}  {one['url']}  {one['scope']}  {' '.join(one['events'])}  {one['state']}"
             + (f"  of {one['owner']}" if one["owner"] else "")
+            + (f"  its secret before signs until {until}" if (until := one["earlierSecretSignsUntil"]) else "")
             for one in found
         ]
         self._say(options, {"webhooks": found}, "\n".join(lines) or f"{env.name}: there is no webhook")
@@ -119,6 +134,33 @@ class Command(EnvironmentCommand):
 
     async def _remove(self, env: WorkerEnv, options: Mapping[str, Any]) -> None:
         await self._change(env, options, lambda one: remove(env, one, actor=getpass.getuser()), "is removed")
+
+    async def _rotate(self, env: WorkerEnv, options: Mapping[str, Any]) -> None:
+        number, hours = options["id"], options["hours"]
+
+        def work() -> tuple[dict[str, Any], str]:
+            one = subscription(env, number)
+            if one.owner_id is not None:
+                raise CommandError(f"Webhook {number} is of {one.owner}, who rotates it at the account.")
+            secret = rotate(env, one, actor=getpass.getuser(), hours=hours)
+            return _shown(env, subscription(env, number)), secret
+
+        shown, secret = await writers.run(work)
+        if options["as_json"]:
+            self.stdout.write(json.dumps({**shown, "secret": secret}))
+        else:
+            until = shown["earlierSecretSignsUntil"]
+            also = f"The one before signs too until {until}." if until else "The one before signs no more."
+            self.stderr.write(f"The new secret of webhook {number}, shown this once. {also}")
+            self.stdout.write(secret)
+
+    async def _end_earlier(self, env: WorkerEnv, options: Mapping[str, Any]) -> None:
+        await self._change(
+            env,
+            options,
+            lambda one: end_earlier(env, one, actor=getpass.getuser()),
+            "signs with its newest secret alone",
+        )
 
     async def _change(
         self, env: WorkerEnv, options: Mapping[str, Any], change: Callable[[Any], object], words: str
@@ -149,3 +191,7 @@ class Command(EnvironmentCommand):
 
     def _say(self, options: Mapping[str, Any], document: Mapping[str, Any], words: str) -> None:
         self.stdout.write(json.dumps(document) if options["as_json"] else words)
+
+
+def _shown(env: WorkerEnv, one: NotificationSubscription) -> dict[str, Any]:
+    return subscription_as_json(one, database_now(env.database))
