@@ -16,7 +16,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint format hooks engines bench mutants screenshots clean venv venv-dev clients claude-code apm tools-seen
+.PHONY: help run test lint format hooks engines bench mutants screenshots clean venv venv-dev clients claude-code codex apm tools-seen
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -54,7 +54,7 @@ screenshots: venv-dev ## take the pictures of docs/screenshots from the running 
 	@exec $(BIN)/python -m tests.browser.screenshots
 
 clean: ## delete what the tools made; the data of an instance stays
-	rm -rf .venv .engines build .mypy_cache .ruff_cache .pytest_cache .hypothesis $(CLIENTS)/node_modules
+	rm -rf .venv .engines build .mypy_cache .ruff_cache .pytest_cache .hypothesis $(CLIENTS)/node_modules $(CLIENTS)/*/node_modules
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # $(call install,STAMP,REQUIREMENTS FILE,FILES IT DEPENDS ON)
@@ -112,6 +112,9 @@ clients:
 
 claude-code: ## install Claude Code for the tests that run it: 235 MB, so `make test` does not
 	@$(call npm_install,$(CLIENTS)/claude_code)
+
+codex: ## install Codex for the tests that run it: 172 MB to download
+	@$(call npm_install,$(CLIENTS)/codex)
 
 apm: ## install Microsoft's apm for the tests that run it, into an environment of its own (150 MB)
 	@want="$$($(PYTHON) -VV) $$(cat $(CLIENTS)/apm/requirements.txt | cksum)"; \

@@ -73,6 +73,14 @@ def plugin_list_name(base: str, part: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", f"{part}-{urlsplit(base).netloc}".lower()).strip("-")
 
 
+def catalogue_name(part: str) -> str:
+    """Return what the catalogues in a repository are called; ``part`` is a skill, a short handle or a collection.
+
+    Codex takes letters, digits, underscores and hyphens alone.
+    """
+    return f"vskill-{part}"
+
+
 def page_address(page: str, name: str) -> str:
     """Return the path of the ``page`` (such as ``marketplace:skill``) whose address ends with ``name``."""
     return _above(page, get_script_prefix()) + quote(name, safe=_SAFE)

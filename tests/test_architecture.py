@@ -223,7 +223,7 @@ def test_the_product_imports_only_what_requirements_install() -> None:
 def dependencies() -> set[str]:
     """Return what pip and npm install, whatever it is for."""
     clients = ROOT / "tests" / "clients"
-    files = (clients / "package.json", clients / "claude_code" / "package.json")
+    files = (clients / "package.json", *clients.glob("*/package.json"))
     npm = (json.loads(file.read_text())["dependencies"] for file in files)
     return set().union(*npm, *map(requirements, REQUIREMENTS))
 

@@ -12,6 +12,7 @@ from typing import Final
 
 from django.db.models import QuerySet
 
+from marketplace.addresses import catalogue_name
 from marketplace.git.archive_trees import UnfitForGit, archive_tree_id, read_archive_tree
 from marketplace.git.catalogues import catalogue_files, plugin_files, plugin_folder
 from marketplace.git.objects import BLOB, Folder, Object, commit
@@ -116,7 +117,7 @@ def skill_repository(env: WorkerEnv, skill: SkillEntry, latest: SkillVersion) ->
 def version_commit(env: WorkerEnv, slug: str, version: SkillVersion) -> Commit:
     """Return the commit by which a version is pinned; it depends on nothing but the version and the slug."""
     message = f"{slug} {version.version}\n\nContent hash: {version.content_hash}"
-    return make_commit(env, f"vskill-{slug}", [Plugin(slug, version)], message)
+    return make_commit(env, catalogue_name(slug), [Plugin(slug, version)], message)
 
 
 def shared_repository(env: WorkerEnv, name: str, title: str, offered: Iterable[Plugin]) -> Repository | None:

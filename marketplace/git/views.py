@@ -11,6 +11,7 @@ from typing import Final
 from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
 
+from marketplace.addresses import catalogue_name
 from marketplace.api.files import count_download
 from marketplace.api.http import SAFE, ApiCall, ApiError, api_view
 from marketplace.api.lookup import exact_version, visible_skill
@@ -27,7 +28,7 @@ from marketplace.git.repositories import (
     skill_repository,
 )
 from marketplace.skill_sets.install import NOTHING_INSTALLED
-from marketplace.skills.handles import present_handle
+from marketplace.skills.handles import present_handle, short_handle
 from vskill.accounts.access import asks_for
 from vskill.accounts.roles import Action
 from vskill.environments import WorkerEnv
@@ -92,7 +93,7 @@ def _of_skill(env: WorkerEnv, names: Mapping[str, str]) -> Repository:
 def _of_publisher(env: WorkerEnv, owner: str) -> Repository:
     handle = present_handle(env, owner)
     offered = publisher_plugins(env, handle)
-    found = shared_repository(env, f"vskill-{handle}", f"Skills of {handle}", offered)
+    found = shared_repository(env, catalogue_name(short_handle(handle)), f"Skills of {handle}", offered)
     if found is None:
         raise ApiError(410, NOTHING_OFFERED)
     return found
@@ -100,7 +101,7 @@ def _of_publisher(env: WorkerEnv, owner: str) -> Repository:
 
 def _of_collection(call: ApiCall) -> Repository:
     collection, offered = collection_plugins(call)
-    name = f"vskill-{collection.slug}"
+    name = catalogue_name(collection.slug)
     found = shared_repository(call.env, name, f"The collection {collection.slug}", offered)
     if found is None:
         raise ApiError(410, NOTHING_INSTALLED)

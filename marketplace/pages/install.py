@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 
-from marketplace.addresses import archive_href, plugin_list_name, repository_url, skill_href
+from marketplace.addresses import archive_href, catalogue_name, plugin_list_name, repository_url, skill_href
 from marketplace.artifacts.git_names import is_meant_for_git
 from marketplace.pages.skill import Found
 
@@ -20,7 +20,8 @@ def install_lines(found: Found, base: str) -> list[dict[str, str]]:
             "key": "clawhub",
             "label": "ClawHub",
             "command": f"CLAWHUB_REGISTRY={shlex.quote(base)} npx clawhub install {slug} --version {version.version}",
-            "note": "Installs exactly this version.",
+            "note": "Installs exactly this version. Keep CLAWHUB_REGISTRY set, for example in your shell's profile: "
+            "without it, clawhub update asks clawhub.ai where it can reach that.",
         },
         {
             "key": "skills",
@@ -45,6 +46,7 @@ def install_lines(found: Found, base: str) -> list[dict[str, str]]:
 
 def _by_git(found: Found, base: str, latest: str) -> list[dict[str, str]]:
     slug = found.skill.slug
+    repository = shlex.quote(repository_url(base, found.skill.publisher_handle, slug))
     return [
         {
             "key": "claude",
@@ -54,9 +56,15 @@ def _by_git(found: Found, base: str, latest: str) -> list[dict[str, str]]:
             "note": f"Installs the latest version, pinned by its commit.{latest}",
         },
         {
+            "key": "codex",
+            "label": "Codex",
+            "command": f"codex plugin marketplace add {repository}\ncodex plugin add {slug}@{catalogue_name(slug)}",
+            "note": f"Installs the latest version; codex plugin marketplace upgrade fetches later ones.{latest}",
+        },
+        {
             "key": "git",
             "label": "git",
-            "command": f"git clone {shlex.quote(repository_url(base, found.skill.publisher_handle, slug))}",
+            "command": f"git clone {repository}",
             "note": f"The latest version is the branch, and versions are tags.{latest}",
         },
     ]

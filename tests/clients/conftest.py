@@ -21,6 +21,8 @@ ROOT = HERE.parent.parent
 BINARIES = HERE / "node_modules" / ".bin"
 # Of a package of its own, because it takes 235 MB.
 CLAUDE = HERE / "claude_code/node_modules/@anthropic-ai/claude-code-linux-x64/claude"
+# Of another, because it takes 424 MB.
+CODEX = HERE / "codex/node_modules/@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex"
 # Into an environment of its own, by `make apm`.
 APM = ROOT / ".engines/apm/bin/apm"
 CLIENT_SECONDS = 90
@@ -109,6 +111,8 @@ class ClientMachine:
         shim.chmod(0o755)
         if CLAUDE.exists():
             (tools / "claude").symlink_to(CLAUDE)
+        if CODEX.exists():
+            (tools / "codex").symlink_to(CODEX)
         if APM.exists():
             (tools / "apm").symlink_to(APM)
         self.environment = {

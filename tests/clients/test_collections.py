@@ -9,7 +9,7 @@ import pytest
 
 from marketplace.catalog import quarantine_skill, yank_version
 from marketplace.skill_sets.editing import Choice, Told, create_collection
-from tests.clients.conftest import CLAUDE, ClientMachine, LiveServer
+from tests.clients.conftest import CLAUDE, CODEX, ClientMachine, LiveServer
 from tests.marketplace.factories import publish_example
 from tests.page_text import without_inline_tags
 from vskill.environments import WorkerEnv
@@ -88,4 +88,16 @@ def test_claude_code_installs_the_set_plugin_by_plugin(lines: dict[str, str], ma
     assert {one.parent.name: "First." in one.read_text() for one in cache.rglob("SKILL.md")} == {
         "pdf-tools": True,
         "hello-skill": False,
+    }
+
+
+@pytest.mark.skipif(not CODEX.exists(), reason=f"not installed: {CODEX} (make codex)")
+def test_codex_reads_the_repository_of_the_set_as_a_list_of_plugins(
+    lines: dict[str, str], machine: ClientMachine
+) -> None:
+    machine.shell(f"codex plugin marketplace add {lines['git'].removeprefix('git clone ')}")
+    listed = json.loads(machine.shell("codex plugin list --available --json 2>/dev/null"))["available"]
+    assert {one["pluginId"]: one["version"] for one in listed} == {
+        "pdf-tools@vskill-our-team": "1.0.0",
+        "hello-skill@vskill-our-team": "1.1.0",
     }

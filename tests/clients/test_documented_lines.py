@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from submissions.models import SubmissionEntry
-from tests.clients.conftest import APM, CLAUDE, ROOT, ClientMachine, LiveServer
+from tests.clients.conftest import APM, CLAUDE, CODEX, ROOT, ClientMachine, LiveServer
 from tests.clients.test_uploads import write_skill
 from tests.docs.examples import blocks
 from tests.marketplace.factories import publish_example
@@ -19,7 +19,7 @@ def test_every_line_does_what_the_page_says(env: WorkerEnv, server: LiveServer, 
     page = ROOT / "docs" / "clients.md"
     lines = [line.strip() for block in blocks(page) if not block.language for line in block.lines()]
     host = re.sub(r"\W", "-", server.url.removeprefix("http://"))
-    missing = tuple(name for name, path in (("claude ", CLAUDE), ("apm ", APM)) if not path.exists())
+    missing = tuple(name for name, path in (("claude ", CLAUDE), ("codex ", CODEX), ("apm ", APM)) if not path.exists())
     run = [line for line in lines if not line.startswith(missing)]
     [manifest] = [block.text for block in blocks(page) if block.language == "yaml"]
     (machine.work / "apm.yml").write_text(manifest.replace("REGISTRY", server.url))

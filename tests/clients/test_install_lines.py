@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
+import threading
 import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from tests.clients.conftest import CLAUDE, ClientMachine, LiveServer
+from tests.clients.conftest import CLAUDE, CODEX, ClientMachine, LiveServer
 from tests.marketplace.factories import publish_example, skill_md
 from tests.page_text import without_inline_tags
 from vskill.environments import WorkerEnv
@@ -25,6 +30,35 @@ def line_that_starts(lines: list[str], *starts: str) -> str:
     return line
 
 
+@contextmanager
+def another_site() -> Iterator[tuple[str, list[str]]]:
+    """Serve a site on loopback that names itself as the registry and has no skill; it lists what it was asked for."""
+    asked: list[str] = []
+
+    class Site(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            known = self.path == "/.well-known/clawhub.json"
+            if not known:
+                asked.append(self.path)
+            body = json.dumps({"apiBase": f"http://{self.headers['Host']}"}).encode() if known else b"Not found"
+            self.send_response(200 if known else 404)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            """Print nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Site) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}", asked
+        finally:
+            server.shutdown()
+            thread.join()
+
+
 @pytest.fixture
 def lines(env: WorkerEnv, server: LiveServer) -> list[str]:
     """Return the lines of the page of a skill that has two versions."""
@@ -33,10 +67,23 @@ def lines(env: WorkerEnv, server: LiveServer) -> list[str]:
     return lines_of_page(f"{server.url}/skills/hello-skill")
 
 
-def test_the_line_for_clawhub(lines: list[str], machine: ClientMachine) -> None:
+def test_the_line_for_clawhub(env: WorkerEnv, lines: list[str], machine: ClientMachine) -> None:
     line = line_that_starts(lines, "CLAWHUB_REGISTRY=")
     machine.shell(line, without=("CLAWHUB_REGISTRY", "CLAWHUB_SITE"))
-    assert "Second." in (machine.work / "skills/hello-skill/SKILL.md").read_text()
+    installed = machine.work / "skills/hello-skill/SKILL.md"
+    assert "Second." in installed.read_text()
+
+    # As the note says: a site that it can reach comes before the registry that it has used, unless that is named.
+    assert any("Keep CLAWHUB_REGISTRY set" in one for one in lines)
+    publish_example(env, declared_version="1.2.0", body="Third.")
+    with another_site() as (site, asked):
+        machine.shell(f"CLAWHUB_SITE={site} npx clawhub update --all", code=1, without=("CLAWHUB_REGISTRY",))
+        assert any("hello-skill" in path for path in asked)
+        asked.clear()
+        kept = line.partition(" ")[0]
+        machine.shell(f"export {kept} CLAWHUB_SITE={site}; npx clawhub update --all", without=("CLAWHUB_REGISTRY",))
+        assert asked == []
+    assert "Third." in installed.read_text()
 
 
 def test_the_line_for_skills(lines: list[str], machine: ClientMachine) -> None:
@@ -65,9 +112,17 @@ def test_the_lines_for_claude_code(lines: list[str], machine: ClientMachine) -> 
     assert ["Second." in one.read_text() for one in cache.rglob("SKILL.md")] == [True]
 
 
+@pytest.mark.skipif(not CODEX.exists(), reason=f"not installed: {CODEX} (make codex)")
+def test_the_lines_for_codex(lines: list[str], machine: ClientMachine) -> None:
+    for start in ("codex plugin marketplace add", "codex plugin add"):
+        machine.shell(line_that_starts(lines, start))
+    cache = machine.home / ".codex/plugins/cache"
+    assert ["Second." in one.read_text() for one in cache.rglob("SKILL.md")] == [True]
+
+
 def test_a_skill_that_git_would_change_has_no_line_for_it(env: WorkerEnv, server: LiveServer) -> None:
     publish_example(env, files={"SKILL.md": skill_md("hello-skill", "Hello."), "a/.gitattributes": "* eol=crlf"})
     lines = lines_of_page(f"{server.url}/skills/hello-skill")
-    assert [line for line in lines if line.startswith(("git ", "claude ", "npx skills"))] == [
+    assert [line for line in lines if line.startswith(("git ", "claude ", "codex ", "npx skills"))] == [
         f"npx skills add {server.url}/skills/hello-skill"
     ]

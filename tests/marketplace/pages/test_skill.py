@@ -49,6 +49,7 @@ async def test_a_skill_shows_how_each_client_installs_exactly_this_version(env: 
     shown = without_inline_tags(await page("/skills/release-notes"))
     assert f"CLAWHUB_REGISTRY={env.public_url} npx clawhub install release-notes --version 1.2.0" in shown
     assert f"npx skills add {env.public_url}/skills/release-notes" in shown
+    assert "codex plugin add release-notes@vskill-release-notes" in shown
     assert f"curl -fsSLo release-notes.zip {env.public_url}/skills/release-notes/download/1.2.0.zip" in shown
     assert f"echo '{version.zip_sha256}  release-notes.zip' | sha256sum -c" in shown
 
