@@ -19,6 +19,8 @@ DONE = "done"
 DECLINED = "declined"
 WITHDRAWN = "withdrawn"
 UNDONE = "undone"
+# Of an offer that nobody took in time, once the skill is offered again.
+LAPSED = "lapsed"
 
 
 class PublisherClaim(models.Model):
@@ -72,8 +74,8 @@ class PublisherClaim(models.Model):
 class SkillTransfer(models.Model):
     """That a skill was offered to another publisher, or was handed to it; ``marketplace.ownership`` writes it.
 
-    ``state`` is ``offered``, ``done``, ``declined``, ``withdrawn`` or ``undone``. The fields that begin with ``from``
-    are what the skill was, from which a transfer is undone and old names lead on.
+    ``state`` is ``offered``, ``done``, ``declined``, ``withdrawn``, ``lapsed`` or ``undone``. The fields that
+    begin with ``from`` are what the skill was, from which a transfer is undone and old names lead on.
     """
 
     namespace = models.CharField(max_length=64)

@@ -37,7 +37,7 @@ class StateFilter(ChoiceFilter):
 
     title = "state"
     parameter_name = "state"
-    choices_offered = tuple((one, one) for one in ("offered", "done", "declined", "withdrawn", "undone"))
+    choices_offered = tuple((one, one) for one in ("offered", "done", "declined", "withdrawn", "lapsed", "undone"))
 
 
 @admin.register(SkillTransfer)

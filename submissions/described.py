@@ -29,7 +29,7 @@ from vskill.openapi import (
     shape,
 )
 
-_OF_CLAWHUB: Final = "how clawhub uploads, withdraws and scans, as docs/clients.md has it"
+_OF_CLAWHUB: Final = "how clawhub uploads, withdraws, hands over and scans, as docs/clients.md has it"
 # Each sender signs what it sends in a form of its own.
 NOT_DESCRIBED: Final = {
     "/api/v1/skills/-/upload-url": _OF_CLAWHUB,
@@ -38,6 +38,9 @@ NOT_DESCRIBED: Final = {
     "/api/v1/skills/-/scan/{scan_id}": _OF_CLAWHUB,
     "/api/v1/skills/{slug}/undelete": _OF_CLAWHUB,
     "/api/v1/skills/{slug}/versions/{version}/restore": _OF_CLAWHUB,
+    "/api/v1/skills/{slug}/transfer": _OF_CLAWHUB,
+    **{f"/api/v1/skills/{{slug}}/transfer/{one}": _OF_CLAWHUB for one in ("accept", "reject", "cancel")},
+    **{f"/api/v1/transfers/{one}": _OF_CLAWHUB for one in ("incoming", "outgoing")},
     "/api/v1/external-scans/{scan_id}": "what scanners outside the registry send back, as docs/scanning.md has it",
     "/api/v1/webhooks/{sender}": "what git hosts send, in their own form",
     "/api/v1/openapi.json": "the description itself",

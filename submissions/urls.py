@@ -7,6 +7,7 @@ from django.urls.converters import StringConverter
 
 from marketplace.skills.slugs import RESERVED_SLUGS
 from submissions import api, api_many, described, job_pages, live_status, submit_page, views
+from submissions.claiming import clawhub_transfers
 from submissions.claiming import views as claiming
 from submissions.external_scans import views as external_scans
 from submissions.following import views as following
@@ -60,6 +61,15 @@ urlpatterns = [
     path("api/v1/skills/<str:slug>/undelete", withdraw_views.undelete),
     path("api/v1/skills/<str:slug>/versions/<version_number:version>", withdraw_views.version),
     path("api/v1/skills/<str:slug>/versions/<str:version>/restore", withdraw_views.undelete),
+    path("api/v1/skills/<skill_slug:slug>/transfer", clawhub_transfers.request_transfer),
+    *(
+        path(f"api/v1/skills/<skill_slug:slug>/transfer/{one}", clawhub_transfers.decide, {"decision": one})
+        for one in ("accept", "reject", "cancel")
+    ),
+    *(
+        path(f"api/v1/transfers/{one}", clawhub_transfers.transfers, {"direction": one})
+        for one in ("incoming", "outgoing")
+    ),
     path("api/v1/skills/-/scan", clawhub_scan.scan),
     path("api/v1/skills/-/scan/<str:scan_id>", clawhub_scan.scan_status),
     path("api/v1/skills/-/upload-url", uploads.upload_url, name="upload-url"),

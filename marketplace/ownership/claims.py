@@ -64,9 +64,14 @@ def claims_of(env: WorkerEnv, account: int) -> QuerySet[PublisherClaim]:
     return _claims(env).filter(open_ones, account_id=account).order_by("-pk")
 
 
+def proven_claims(env: WorkerEnv) -> QuerySet[PublisherClaim]:
+    """Return the claims of an environment that are proven."""
+    return _claims(env).filter(state=PROVEN)
+
+
 def owner_claim(env: WorkerEnv, publisher: str) -> PublisherClaim | None:
     """Return the proven claim of a publisher, by its identity, or ``None``."""
-    return _claims(env).filter(publisher=publisher, state=PROVEN).first()
+    return proven_claims(env).filter(publisher=publisher).first()
 
 
 def begin(env: WorkerEnv, user: Any, repo_url: str) -> PublisherClaim:

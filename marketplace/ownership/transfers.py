@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Final
 from urllib.parse import urlsplit, urlunsplit
 
@@ -16,11 +17,12 @@ from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 
 from marketplace.models import SkillEntry, SkillTransfer, SkillVersion
-from marketplace.ownership_models import DECLINED, DONE, OFFERED, UNDONE, WITHDRAWN
+from marketplace.ownership_models import DECLINED, DONE, LAPSED, OFFERED, UNDONE, WITHDRAWN
 from marketplace.records import SkillRecord
 from marketplace.skills.blocklist import is_blocked
 from marketplace.skills.latest import kept_versions
 from marketplace.skills.publishers import (
+    ACCOUNTS,
     is_uploaded,
     normalised_repository,
     owner_identity,
@@ -42,6 +44,7 @@ from vskill.environments import WorkerEnv
 from vskill.errors import VskillError
 from vskill.kv.clock import database_now
 
+OFFER_DAYS: Final = 30
 _LONGEST_REASON: Final = 1000
 _HISTORY: Final = "transferred"
 
@@ -77,6 +80,17 @@ def transfers_of(env: WorkerEnv) -> QuerySet[SkillTransfer]:
     return rows.select_related("skill").order_by("-pk")
 
 
+def open_offers(env: WorkerEnv) -> QuerySet[SkillTransfer]:
+    """Return the offers that can still be accepted, the newest first."""
+    since = database_now(env.database) - timedelta(days=OFFER_DAYS)
+    return transfers_of(env).filter(state=OFFERED, created_at__gt=since)
+
+
+def open_until(offered: SkillTransfer) -> datetime:
+    """Return the time until which an offer can be accepted."""
+    return offered.created_at + timedelta(days=OFFER_DAYS)
+
+
 def offer(
     env: WorkerEnv, slug: str, repo_url: str, *, path: str | None = None, actor: str, reason: str
 ) -> SkillTransfer:
@@ -90,6 +104,8 @@ def offer(
     def make() -> SkillTransfer:
         row = locked_skill(env, slug)
         made = _planned(env, row, repo_url, path, actor, reason)
+        of_skill = transfers_of(env).filter(skill=row, state=OFFERED).order_by()
+        of_skill.exclude(pk__in=open_offers(env).filter(skill=row).order_by().values("pk")).update(state=LAPSED)
         try:
             with transaction.atomic(using=env.database):
                 made.save(using=env.database, force_insert=True)
@@ -212,7 +228,7 @@ def _planned(
 def _refuse_home(env: WorkerEnv, record: SkillRecord, repo_url: str, path: str) -> None:
     if publisher_of(repo_url).identity == record.publisher:
         raise TransferRefused(f"{record.slug} is of {record.publisher} already. Nothing was handed over.")
-    if is_uploaded(repo_url):
+    if repo_url.startswith(ACCOUNTS) or (is_uploaded(repo_url) and not is_uploaded(record.repo_url)):
         raise TransferRefused("Who uploads has no repository that could receive a skill. Nothing was handed over.")
     if reason := why_reserved(env, repo_url, record.name):
         raise TransferRefused(f"{reason} Nothing was handed over.")
@@ -254,7 +270,7 @@ def _move(env: WorkerEnv, row: SkillEntry, repo_url: str, path: str, actor: str,
 
 
 def _open(env: WorkerEnv, number: int) -> SkillTransfer:
-    found = transfers_of(env).filter(pk=number, state=OFFERED).first()
+    found = open_offers(env).filter(pk=number).first()
     if found is None:
         raise TransferRefused("This offer is not open any more. Nothing was changed.")
     return found

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
-
-from django.db.models import Q
 
 from marketplace.catalog import find_skill_sync
 from marketplace.models import SkillEntry, SkillTransfer
+from marketplace.ownership.claims import claims_of
 from marketplace.ownership.rights import may_act_for
-from marketplace.ownership.transfers import TransferRefused, accept, home_below, offer, refuse, transfers_of
-from marketplace.ownership_models import OFFERED
+from marketplace.ownership.transfers import TransferRefused, accept, home_below, offer, open_offers, refuse
+from marketplace.ownership_models import PROVEN
+from marketplace.skills.publishers import publisher_of, upload_address
 from submissions.source.fetching import repository_url
+from submissions.uploads.owners import belongs_to, speaks_for
+from vskill.accounts.roles import Action, may
 from vskill.environments import WorkerEnv
 from vskill.kv.threads import readers, writers
 
@@ -36,7 +38,7 @@ async def make_offer(env: WorkerEnv, user: Any, given: Mapping[str, str]) -> Non
     def make() -> None:
         skill = find_skill_sync(env, given.get("skill", "").strip().lower(), every=True)
         # Whether there is such a skill is said to its owner alone: it may be withheld.
-        if skill is None or not may_act_for(user, env, skill.publisher):
+        if skill is None or not (belongs_to(env, user, skill) or may(user, env, Action.OPERATE)):
             raise TransferRefused("There is no skill of this name that you could hand over. Nothing was changed.")
         address = receiving_repository(env, skill, given.get("receiver", ""))
         offer(env, skill.slug, address, actor=user.get_username(), reason=given.get("reason", "").strip())
@@ -61,37 +63,42 @@ async def withdraw_offer(env: WorkerEnv, user: Any, number: str) -> None:
 
     def of_ours() -> SkillTransfer:
         found = _found(env, number)
-        return _allowed(user, env, found, found.from_publisher)
+        if not (is_giver(env, user, found) or may(user, env, Action.OPERATE)):
+            raise TransferRefused(_NO_SUCH_OFFER)
+        return found
 
     found = await readers.run(of_ours)
     await writers.run(refuse, env, found.pk, actor=user.get_username(), by_receiver=False)
 
 
-def offers_of(env: WorkerEnv, publishers: Sequence[str]) -> dict[str, list[SkillTransfer]]:
-    """Return the open offers to some publishers, and those of them, by the names that the page has for both."""
-    rows = transfers_of(env).filter(state=OFFERED)
-    found = list(rows.filter(Q(to_publisher__in=publishers) | Q(from_publisher__in=publishers))[:MOST_SHOWN])
+def is_giver(env: WorkerEnv, user: Any, offered: SkillTransfer) -> bool:
+    """Return whether an account may speak for the publisher that offers a skill."""
+    return speaks_for(env, user, offered.from_publisher, offered.from_repo_url)
+
+
+def offers_of(env: WorkerEnv, user: Any, most: int = MOST_SHOWN) -> dict[str, list[SkillTransfer]]:
+    """Return the newest open offers to publishers of an account, and those that it made, by the names of the page."""
+    claimed = [one.publisher for one in claims_of(env, int(user.pk)).filter(state=PROVEN)]
+    own = publisher_of(upload_address(user.get_username(), "-")).identity
+    given = open_offers(env).filter(from_publisher__in=[*claimed, own])[:most]
     return {
-        "incoming": [one for one in found if one.to_publisher in publishers],
-        "outgoing": [one for one in found if one.from_publisher in publishers],
+        "incoming": list(open_offers(env).filter(to_publisher__in=claimed)[:most]),
+        # Another account may have had the name that the account has now.
+        "outgoing": [one for one in given if is_giver(env, user, one)],
     }
 
 
 def _offer_to(env: WorkerEnv, user: Any, number: str) -> SkillTransfer:
     found = _found(env, number)
-    return _allowed(user, env, found, found.to_publisher)
+    if not may_act_for(user, env, found.to_publisher):
+        raise TransferRefused(_NO_SUCH_OFFER)
+    return found
 
 
 def _found(env: WorkerEnv, number: str) -> SkillTransfer:
     found = None
     if number.isascii() and number.isdigit() and len(number) <= 18:
-        found = transfers_of(env).filter(pk=int(number), state=OFFERED).first()
+        found = open_offers(env).filter(pk=int(number)).first()
     if found is None:
-        raise TransferRefused(_NO_SUCH_OFFER)
-    return found
-
-
-def _allowed(user: Any, env: WorkerEnv, found: SkillTransfer, publisher: str) -> SkillTransfer:
-    if not may_act_for(user, env, publisher):
         raise TransferRefused(_NO_SUCH_OFFER)
     return found

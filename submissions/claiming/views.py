@@ -132,7 +132,7 @@ async def _page(
         return {
             "proven": proven,
             "waiting": [one for one in claims if one.state != PROVEN],
-            **offers_of(env, [one["claim"].publisher for one in proven]),
+            **offers_of(env, user),
             "at_github": at_github if all(one["claim"].publisher != at_github for one in proven) else "",
             "file": FILE,
             "hours": HOURS,

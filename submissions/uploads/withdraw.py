@@ -11,10 +11,8 @@ from marketplace.skills.moderation import delete_skill, restore, unyank, yank_ve
 from marketplace.skills.store import in_transaction, locked_skill
 from marketplace.skills.withdrawal import withheld
 from submissions.uploads.errors import UploadRefused
-from submissions.uploads.owners import belongs_to
+from submissions.uploads.owners import may_change, operates
 from vskill.access_tokens.models import AccessToken
-from vskill.access_tokens.scopes import Scope
-from vskill.accounts.roles import Action, may
 from vskill.environments import WorkerEnv
 
 _LONGEST_REASON: Final = 500
@@ -72,17 +70,13 @@ def _row_of(env: WorkerEnv, token: AccessToken, slug: str) -> SkillEntry:
         row = locked_skill(env, slug)
     except SkillNotFound:
         raise UploadRefused(404, "Skill not found") from None
-    if not (_is_operator(env, token) or (token.allows(Scope.PUBLISH) and belongs_to(env, token.user, row))):
+    if not may_change(env, token, row):
         raise UploadRefused(
             403,
             f"{slug} is withdrawn and brought back by the account that uploads it or has claimed its publisher, with a "
             f"token for publish, or by an operator, with one for operate. {_UNCHANGED}",
         )
     return row
-
-
-def _is_operator(env: WorkerEnv, token: AccessToken) -> bool:
-    return token.allows(Scope.OPERATE) and may(token.user, env, Action.OPERATE)
 
 
 def _version(env: WorkerEnv, row: SkillEntry, version: str) -> SkillVersion:
@@ -95,7 +89,7 @@ def _version(env: WorkerEnv, row: SkillEntry, version: str) -> SkillVersion:
 def _refuse_what_others_did(
     env: WorkerEnv, token: AccessToken, row: SkillEntry, actions: tuple[str, ...], version: str = ""
 ) -> None:
-    if _is_operator(env, token):
+    if operates(env, token):
         return
     if _last_to_withdraw(env, row, actions, version) != token.user.get_username():
         raise UploadRefused(
@@ -105,7 +99,7 @@ def _refuse_what_others_did(
 
 def _is_over(env: WorkerEnv, token: AccessToken, row: SkillEntry, actions: tuple[str, ...], version: str = "") -> bool:
     """Return whether an operator withdraws what somebody else has withdrawn already."""
-    return _is_operator(env, token) and _last_to_withdraw(env, row, actions, version) != token.user.get_username()
+    return operates(env, token) and _last_to_withdraw(env, row, actions, version) != token.user.get_username()
 
 
 def _last_to_withdraw(env: WorkerEnv, row: SkillEntry, actions: tuple[str, ...], version: str) -> str | None:

@@ -50,6 +50,10 @@ WRITES = {
     "-/scan",
     "-/scan/{}",
     "restore",
+    "transfer",
+    "transfer/accept",
+    "transfer/reject",
+    "transfer/cancel",
 }
 # The first lasts as long as a submission does, the second tells of processes, the next are what is compared with and
 # what takes submissions, and the others are of an account.
@@ -70,6 +74,8 @@ OTHERS = {
         "/feeds/notifications.atom",
         "/feeds/notifications/{}.atom",
         "/account/publishers",
+        "/api/v1/transfers/incoming",
+        "/api/v1/transfers/outgoing",
     ),
 }
 
