@@ -18,6 +18,7 @@ from submissions.notifications.mail_delivery import send_mails
 from submissions.notifications.room import AT_ONCE
 from submissions.notifications.rotation import forget_earlier, signing_secrets
 from submissions.notifications.send import Answer, post
+from submissions.notifications.senders import Senders
 from submissions.notifications.signing import signed_headers
 from submissions.notifications.subscriptions import subscription
 from submissions.notifications.texts import TEST, body_of
@@ -121,26 +122,27 @@ class _Run:
 
     async def all(self) -> None:
         """Attempt them, some at once, until nothing is due or the time is up."""
-        try:
-            while True:
-                await self._begin()
-                if not self._begun:
-                    return
-                ended, _ = await asyncio.wait(self._begun, return_when=asyncio.FIRST_COMPLETED)
-                for task in ended:
-                    self._count(task)
-        finally:
-            for task in self._begun:
-                task.cancel()
-            await asyncio.gather(*self._begun, return_exceptions=True)
+        async with Senders(AT_ONCE) as senders:
+            try:
+                while True:
+                    await self._begin(senders)
+                    if not self._begun:
+                        return
+                    ended, _ = await asyncio.wait(self._begun, return_when=asyncio.FIRST_COMPLETED)
+                    for task in ended:
+                        self._count(task)
+            finally:
+                for task in self._begun:
+                    task.cancel()
+                await asyncio.gather(*self._begun, return_exceptions=True)
 
-    async def _begin(self) -> None:
+    async def _begin(self, senders: Senders) -> None:
         if self._left <= 0 or len(self._begun) >= AT_ONCE or monotonic() >= self._ends_at:
             return
         begun = [one.subscription for one in self._begun.values()]
         for one in await writers.run(claim, self._env, begun, self._left):
             self._left -= 1
-            self._begun[asyncio.create_task(attempt(self._env, one))] = one
+            self._begun[asyncio.create_task(attempt(self._env, one, senders))] = one
 
     def _count(self, task: asyncio.Task[str]) -> None:
         del self._begun[task]
@@ -149,15 +151,15 @@ class _Run:
         self._progress(self._done, max(self._report.due, self._done))
 
 
-async def attempt(env: WorkerEnv, one: NotificationDelivery) -> str:
+async def attempt(env: WorkerEnv, one: NotificationDelivery, senders: Senders) -> str:
     """Attempt a leased delivery once, and return the state that it is in then."""
     if not await readers.run(_still_told, env, one):
         return await writers.run(withhold, env, one, "its owner may not see it any more")
-    answer = await _sent(env, one)
+    answer = await _sent(env, one, senders)
     return await writers.run(settle, env, one, answer)
 
 
-async def _sent(env: WorkerEnv, one: NotificationDelivery) -> Answer:
+async def _sent(env: WorkerEnv, one: NotificationDelivery, senders: Senders) -> Answer:
     receiver = one.subscription
     try:
         now, secrets = await readers.run(_now_and_secrets, env, receiver)
@@ -165,7 +167,7 @@ async def _sent(env: WorkerEnv, one: NotificationDelivery) -> Answer:
         return Answer(None, 0, error=str(error))
     body = body_of(env, one.event)
     headers = signed_headers(secrets, one.key, int(now.timestamp()), body)
-    return await post(env, receiver.url, headers, body, of_operators=receiver.owner_id is None)
+    return await post(env, receiver.url, headers, body, senders=senders, of_operators=receiver.owner_id is None)
 
 
 def _now_and_secrets(env: WorkerEnv, receiver: NotificationSubscription) -> tuple[datetime, list[str]]:
@@ -198,7 +200,8 @@ async def send_test(env: WorkerEnv, number: int) -> tuple[str, NotificationDeliv
         return lease(env, [made.pk])
 
     [one] = await writers.run(make)
-    state = await attempt(env, one)
+    async with Senders(1) as senders:
+        state = await attempt(env, one, senders)
     return state, await readers.run(_again, env, one.pk)
 
 

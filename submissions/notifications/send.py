@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from submissions.sandbox.child_processes import ChildOutcome
+from submissions.notifications.senders import ANSWER_BYTES, Senders
 from submissions.source.errors import HostNotAllowed, SourceError
 from submissions.source.fetching import source_policy
-from submissions.source.pinned_child import ask_in_child
-from submissions.source.pinning import Pinned, pin
+from submissions.source.pinned_child import Asked
+from submissions.source.pinning import pin
 from submissions.source.proxies import Proxy
 from submissions.source.urls import SourcePolicy
 from vskill.environments import WorkerEnv
@@ -22,9 +20,6 @@ from vskill.hidden_characters import visible
 from vskill.processes.machine_faults import MachineFault, fault_of_child
 
 SECONDS: Final = 15.0
-_ANSWER_BYTES: Final = 1024
-_SCRIPT: Final = Path(__file__).with_name("send_child.py")
-_OUTPUT_BYTES: Final = 64 * 1024
 
 
 @dataclass(frozen=True)
@@ -62,7 +57,14 @@ def webhook_policy(env: WorkerEnv, *, of_operators: bool) -> SourcePolicy:
 
 
 async def post(
-    env: WorkerEnv, url: str, headers: Mapping[str, str], body: bytes, *, of_operators: bool, seconds: float = SECONDS
+    env: WorkerEnv,
+    url: str,
+    headers: Mapping[str, str],
+    body: bytes,
+    *,
+    senders: Senders,
+    of_operators: bool,
+    seconds: float = SECONDS,
 ) -> Answer:
     """Post ``body`` with ``headers`` to the https address ``url``, and return how that was answered.
 
@@ -81,34 +83,19 @@ async def post(
         if isinstance(error, HostNotAllowed):
             return Answer(None, 0, error="its host is not on the public internet, so nothing was sent")
         return Answer(None, 0, error="its host was not found by name")
-    return await _sent(url, to, headers, body, policy, max(0.01, ends_at - loop.time()))
+    left = max(0.01, ends_at - loop.time())
+    asked = await senders.send(url, to, headers, body, policy, of_operators=of_operators, seconds=left)
+    return _answer_of(asked, left)
 
 
-async def _sent(
-    url: str, to: Pinned, headers: Mapping[str, str], body: bytes, policy: SourcePolicy, seconds: float
-) -> Answer:
-    result = await ask_in_child(
-        _SCRIPT,
-        url,
-        to,
-        policy=policy,
-        headers=headers,
-        seconds=seconds,
-        cpu_seconds=int(SECONDS) + 1,
-        output_bytes=_OUTPUT_BYTES,
-        more={"body": base64.b64encode(body).decode(), "answer_bytes": _ANSWER_BYTES},
-    )
-    if result.outcome is ChildOutcome.EXITED and (fault := fault_of_child(result.stderr)) is not None:
+def _answer_of(asked: Asked, seconds: float) -> Answer:
+    if (fault := fault_of_child(asked.stderr)) is not None:
         raise MachineFault(f"a webhook could not be sent from this server: {visible(fault, 200)}")
-    found: dict[str, Any] = {}
-    for line in result.stdout.splitlines():
-        # A child that was killed while it wrote has left half a line.
-        if line.endswith(b"}"):
-            found |= json.loads(line)
+    found = asked.found
     milliseconds = int(found.get("milliseconds", seconds * 1000))
     if "status" in found:
         start = base64.b64decode(found.get("answer", "")).decode("utf-8", "replace")
-        return Answer(int(found["status"]), milliseconds, visible(start, _ANSWER_BYTES))
-    if result.outcome is ChildOutcome.TIMED_OUT:
+        return Answer(int(found["status"]), milliseconds, visible(start, ANSWER_BYTES))
+    if asked.timed_out:
         return Answer(None, milliseconds, error=f"its host did not answer within {seconds:.0f} seconds")
     return Answer(None, milliseconds, error=visible(str(found.get("error") or "its answer could not be read"), 200))

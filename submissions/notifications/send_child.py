@@ -1,15 +1,16 @@
-"""Post one webhook and say how it was answered; runs only as a limited child process.
+"""Post webhooks and say how each was answered, one after another; runs only as a limited child process.
 
-The parent has checked the host and says which addresses to connect to. A redirect is an answer like any other and is
-not followed. The job is JSON on stdin; the answer is up to two lines of JSON, the second with the first bytes of what
-the receiver said. It may never come: a receiver that stays silent then has answered all the same.
+The parent has checked each host and says which addresses to connect to; no connection is used twice. A redirect is an
+answer like any other and is not followed. It is talked to as ``ServingChild`` says. The answer is up to two lines,
+the second with the first bytes of what the receiver said. It may never come: a receiver that stays silent then has
+answered all the same.
 """
 
 from __future__ import annotations
 
 import base64
 import json
-import sys
+import socket
 import time
 from typing import Any, Final
 
@@ -18,24 +19,21 @@ import urllib3
 from submissions.source.pinned_client import Ended, PinnedClient
 
 _ANSWERS: Final = range(200, 600)
+_STDIN: Final = 0
 
 
-def _say(**answer: Any) -> None:
-    sys.stdout.write(json.dumps(answer) + "\n")
-    sys.stdout.flush()
+def _say(talk: socket.socket, **answer: Any) -> None:
+    talk.sendall(json.dumps(answer).encode("ascii") + b"\n")
 
 
-def main(_arguments: list[str]) -> None:
-    """Do the job on stdin, and print how it was answered."""
-    job: dict[str, Any] = json.loads(sys.stdin.buffer.read())
+def _post(talk: socket.socket, client: PinnedClient, job: dict[str, Any]) -> None:
     began = time.monotonic()
-    client = PinnedClient(job["ca_file"], job["proxy"])
     try:
         response = client.send("POST", job["to"], base64.b64decode(job["body"]), wanted=_ANSWERS)
     except Ended as ended:
-        _say(error=ended.text, milliseconds=round((time.monotonic() - began) * 1000))
+        _say(talk, error=ended.text, milliseconds=round((time.monotonic() - began) * 1000))
         return
-    _say(status=response.status, milliseconds=round((time.monotonic() - began) * 1000))
+    _say(talk, status=response.status, milliseconds=round((time.monotonic() - began) * 1000))
     start = b""
     try:
         while len(start) < job["answer_bytes"] and (some := response.read1(job["answer_bytes"] - len(start))):
@@ -43,5 +41,17 @@ def main(_arguments: list[str]) -> None:
     except (urllib3.exceptions.HTTPError, OSError):
         # The status counts; what did not come is not missed.
         pass
-    _say(answer=base64.b64encode(start).decode())
+    _say(talk, answer=base64.b64encode(start).decode())
     response.close()
+
+
+def main(_arguments: list[str]) -> None:
+    """Post what the socket on stdin says, until it is closed."""
+    with socket.socket(fileno=_STDIN) as talk, talk.makefile("rb") as lines:
+        of_all: dict[str, Any] = json.loads(lines.readline())
+        client = PinnedClient(of_all["ca_file"], of_all["proxy"])
+        for line in lines:
+            _post(talk, client, json.loads(line))
+            # The next one goes to another receiver, or to addresses that were checked anew.
+            client.close()
+            _say(talk, done=True)

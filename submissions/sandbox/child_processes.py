@@ -92,14 +92,15 @@ async def run_child(
     env: Mapping[str, str],
     cwd: Path,
     limits: ChildLimits,
-    stdin: bytes = b"",
+    stdin: bytes | socket.socket = b"",
 ) -> ChildResult:
     """Run a program or a prepared script in a child process and return how it ended and what it wrote.
 
     ``command`` is a script, or a command line that starts with the absolute path of a program; no shell is involved.
-    ``env`` is its whole environment, ``cwd`` its working directory, ``stdin`` its input. The child gets a process group
-    of its own, which is killed when it ends, when it exceeds the time or output of ``limits``, and when the calling
-    task is cancelled; the child also dies with this process. Raises OSError only when no child can be started.
+    ``env`` is its whole environment, ``cwd`` its working directory, ``stdin`` its input, or one end of a socket pair
+    over which it is talked to; that end is closed here. The child gets a process group of its own, which is killed
+    when it ends, when it exceeds the time or output of ``limits``, and when the calling task is cancelled; the child
+    also dies with this process. Raises OSError only when no child can be started.
     """
     if isinstance(command, PreparedScript):
         server, script, arguments = script_server, str(command.path), command.arguments
@@ -129,7 +130,7 @@ async def run_child(
         try:
             await output.read(out, error)
             if sink is not None:
-                await output.write(sink, stdin)
+                await output.write(*sink)
             outcome = await _wait(output, limits)
         finally:
             # The server kills the group when this side is closed for writing, and then tells of the end.
@@ -153,14 +154,18 @@ def _pipe(open_here: ExitStack, open_there: ExitStack) -> tuple[BinaryIO, Binary
     )
 
 
-def _stdin(content: bytes, open_here: ExitStack, open_there: ExitStack) -> tuple[BinaryIO, BinaryIO | None]:
-    """Return what the child reads from, and the end to write ``content`` into where there is any."""
+def _stdin(
+    content: bytes | socket.socket, open_here: ExitStack, open_there: ExitStack
+) -> tuple[BinaryIO | socket.socket, tuple[BinaryIO, bytes] | None]:
+    """Return what the child reads from, and, where there is content, the end to write it into with that content."""
+    if isinstance(content, socket.socket):
+        return open_there.enter_context(content), None
     if not content:
         return open_there.enter_context(Path(os.devnull).open("rb", 0)), None
     read_end, write_end = os.pipe()
     return (
         open_there.enter_context(os.fdopen(read_end, "rb", 0)),
-        open_here.enter_context(os.fdopen(write_end, "wb", 0)),
+        (open_here.enter_context(os.fdopen(write_end, "wb", 0)), content),
     )
 
 

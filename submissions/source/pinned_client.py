@@ -69,6 +69,14 @@ class PinnedClient:
         end = "unreachable" if response.status >= 500 or response.status in _AGAIN else "refused"
         raise Ended(end, f"its host answers with status {response.status}")
 
+    def close(self) -> None:
+        """Close the connections, so that the next request goes to the addresses that it names itself."""
+        for pool in self._pools.values():
+            pool.close()
+        self._pools.clear()
+        if self._proxy is not None:
+            self._proxy.clear()
+
     def _answer(
         self,
         method: str,

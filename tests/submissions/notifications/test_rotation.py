@@ -101,8 +101,7 @@ def test_one_whose_new_secret_was_lost_is_rotated_again_and_its_receiver_goes_on
     here: WorkerEnv, hook: Receiver
 ) -> None:
     one, first = add_webhook(here, hook.url(), ALL, created_by="root")
-    for _lost in range(MOST_EARLIER):
-        last = rotate(here, one, actor="root")
+    *_lost, last = [rotate(here, one, actor="root") for _ in range(MOST_EARLIER)]
     stored = NotificationSubscription.objects.get().secret
     with pytest.raises(SubscriptionRefused, match="sign still"):
         rotate(here, one, actor="root")

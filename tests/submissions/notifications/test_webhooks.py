@@ -26,6 +26,7 @@ from submissions.notifications.claims import LEASE, MOST_ATTEMPTS, redeliver, wa
 from submissions.notifications.deliver import DeliverReport, deliver
 from submissions.notifications.errors import NoSuchSubscription, SubscriptionRefused
 from submissions.notifications.send import Answer, post
+from submissions.notifications.senders import Senders
 from submissions.notifications.signing import opened
 from submissions.notifications.subscriptions import Scope, Wish, add_webhook, enable
 from submissions.outbox import Kind
@@ -183,7 +184,8 @@ class TestAttempts:
 
 class TestHostileReceivers:
     async def _post(self, env: WorkerEnv, url: str) -> Answer:
-        return await post(env, url, {}, b"{}", of_operators=True, seconds=1.0)
+        async with Senders(1) as senders:
+            return await post(env, url, {}, b"{}", senders=senders, of_operators=True, seconds=1.0)
 
     async def test_a_slow_drip_is_left_after_the_time_limit(self, inside: WorkerEnv, hook: Receiver) -> None:
         hook.answers["/hook"] = drips
@@ -247,10 +249,11 @@ class TestPersons:
     async def test_what_is_private_and_what_does_not_exist_are_told_alike(
         self, inside: WorkerEnv, hook: Receiver
     ) -> None:
-        said = {
-            (await post(inside, url, {}, b"{}", of_operators=False, seconds=5.0)).said
-            for url in (hook.url(), "https://no-such-host.invalid/hook")
-        }
+        async with Senders(1) as senders:
+            said = {
+                (await post(inside, url, {}, b"{}", senders=senders, of_operators=False, seconds=5.0)).said
+                for url in (hook.url(), "https://no-such-host.invalid/hook")
+            }
         assert said == {"its host was not found on the public internet, so nothing was sent"}
         assert hook.taken == []
 
