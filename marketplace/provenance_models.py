@@ -14,7 +14,8 @@ class SigningKey(models.Model):
     """A public key of the registry; its private half is in a file and never here.
 
     ``key_id`` is the SHA-256 (hex) of ``public_key``, which is in PEM. ``since`` is when it signed first, and ``until``
-    when another one took its place; what it signed stays valid.
+    when another one took its place; what it signed stays valid. Where somebody else may have it, it is compromised:
+    nothing that it signed at ``compromised_since`` or later is trusted, and ``compromised_at`` is when that was told.
     """
 
     ED25519 = "ed25519"
@@ -26,6 +27,8 @@ class SigningKey(models.Model):
     public_key = models.TextField()
     since = models.DateTimeField(db_default=Now())
     until = models.DateTimeField(null=True, blank=True)
+    compromised_since = models.DateTimeField(null=True, blank=True)
+    compromised_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         constraints: ClassVar[list[models.BaseConstraint]] = [
@@ -40,7 +43,8 @@ class VersionSignature(models.Model):
     """What the registry signed of a version: a statement of where it is from, and its files.
 
     ``statement`` is a DSSE envelope with an in-toto statement, signed by ``key``; ``files`` is a Sigstore bundle as
-    OpenSSF Model Signing makes it, signed by ``files_key``. Both are JSON, and never change.
+    OpenSSF Model Signing makes it, signed by ``files_key``. Both are JSON, and never change, except that the registry
+    signs anew what a compromised key signed; ``doubt`` says why it did not, where it cannot vouch for the version.
     """
 
     namespace = models.CharField(max_length=64)
@@ -50,6 +54,7 @@ class VersionSignature(models.Model):
     files = models.TextField()
     files_key = models.ForeignKey(SigningKey, on_delete=models.PROTECT, related_name="+")
     signed_at = models.DateTimeField(db_default=Now())
+    doubt = models.TextField(blank=True, default="", db_default="")
 
     class Meta:
         verbose_name = "signature of a version"
@@ -57,6 +62,30 @@ class VersionSignature(models.Model):
 
     def __str__(self) -> str:
         return f"signature of {self.version_id}"
+
+
+class ReplacedSignature(models.Model):
+    """What a compromised key had signed of a version, before the registry signed that anew; it is only kept.
+
+    Its fields are those of ``VersionSignature``, and ``replaced_at`` is when another one took its place.
+    """
+
+    namespace = models.CharField(max_length=64)
+    version = models.ForeignKey("marketplace.SkillVersion", on_delete=models.PROTECT, related_name="+")
+    statement = models.TextField()
+    key = models.ForeignKey(SigningKey, on_delete=models.PROTECT, related_name="+")
+    files = models.TextField()
+    files_key = models.ForeignKey(SigningKey, on_delete=models.PROTECT, related_name="+")
+    signed_at = models.DateTimeField()
+    replaced_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.UniqueConstraint(fields=["version", "signed_at"], name="replaced_signature_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"former signature of {self.version_id}"
 
 
 class LogPending(models.Model):

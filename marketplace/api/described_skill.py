@@ -58,7 +58,12 @@ _PROVENANCE: Final = shape(
         "statement": or_null({"type": "object"}),
         "log": listed(ENTRY),
     },
-    {"signedAt": MOMENT, "keyId": TEXT, "modelSignature": TEXT, "modelSignatureKeyId": TEXT},
+    {
+        **dict.fromkeys(("keyId", "modelSignature", "modelSignatureKeyId"), TEXT),
+        "signedAt": MOMENT,
+        "trusted": BOOLEAN,
+        "compromisedSince": MOMENT_OR_NULL,
+    },
 )
 
 

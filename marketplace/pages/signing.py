@@ -14,6 +14,7 @@ from marketplace.pages.skill import Found
 from marketplace.provenance.known_keys import known_keys
 from marketplace.provenance.log import latest_head
 from marketplace.provenance.reading import find_signature, leaves_about, signs
+from marketplace.provenance.trust import both_trusted, compromised_since
 from vskill.environments import WorkerEnv
 
 # Of the newest entries; the API has all of them.
@@ -50,13 +51,23 @@ def signing(env: WorkerEnv, found: Found, base: str) -> dict[str, Any]:
 
 
 def _signed(found: Found, signature: VersionSignature, base: str) -> dict[str, Any]:
+    """Return what is said of a signature.
+
+    ``compromised_since`` is None where both of its keys are good. Where it is not ``trusted``, nobody is told how to
+    verify it, and ``doubted`` says that it will not be signed anew.
+    """
     slug, number = found.skill.slug, found.version.version
+    since = compromised_since(signature)
     return {
         "at": signature.signed_at,
         "key": signing_key(signature.key),
+        "compromised_since": since,
+        "trusted": both_trusted(signature),
+        "doubted": bool(signature.doubt),
         "statement_href": archive_href(slug, number, "intoto.json"),
         "files_href": archive_href(slug, number, "model.sig"),
-        "command": _command(found, signature, base),
+        # Nobody could follow it without the key, which is not given away any more.
+        "command": _command(found, signature, base) if since is None else "",
     }
 
 
@@ -91,6 +102,7 @@ def signing_key(row: SigningKey) -> dict[str, Any]:
         "algorithm": {SigningKey.ED25519: "Ed25519", SigningKey.P256: "P-256"}.get(row.algorithm, row.algorithm),
         "since": row.since,
         "until": row.until,
+        "compromised_since": row.compromised_since,
         "href": reverse("marketplace:signing-key", args=[f"{row.key_id}.pem"]),
     }
 

@@ -16,7 +16,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from marketplace.judgement import verdict_of
-from marketplace.models import SKILL_PREFIX, LogLeaf, LogPending, SkillEntry, SkillVersion
+from marketplace.models import SKILL_PREFIX, LogLeaf, LogPending, SigningKey, SkillEntry, SkillVersion
 from vskill.accounts.audiences import PUBLIC
 from vskill.environments import WorkerEnv
 from vskill.kv.clock import database_now, isoformat
@@ -36,6 +36,7 @@ _WITHDRAWALS: Final = {
     "transferred": "transferred",
 }
 CLOSED: Final = "closed"
+KEY_COMPROMISED: Final = "key-compromised"
 _FLAGS: Final = {"flagged": "flagged", "flag cleared": "flag-cleared"}
 
 
@@ -126,6 +127,13 @@ def note_change(env: WorkerEnv, action: str, row: SkillEntry, version: str) -> N
     _write(_pending(env, kind, database_now(env.database), row, about.first() if version else None, **more), env)
 
 
+def note_key_compromised(env: WorkerEnv, key: SigningKey, since: datetime) -> None:
+    """Tell that nothing which ``key`` signed at ``since`` or later is trusted, in the transaction that marks it."""
+    told = {"keyId": key.key_id, "algorithm": key.algorithm, "compromisedSince": isoformat(since)}
+    body = {"type": KEY_COMPROMISED, "at": isoformat(database_now(env.database)), **told}
+    _write(LogPending(namespace=env.name, kind=KEY_COMPROMISED, body=_text(body)), env)
+
+
 def named_engines(engines: Iterable[Mapping[str, Any]]) -> list[dict[str, str]]:
     """Return the name, the version and the status of each engine, and nothing else of it."""
     return [{name: str(one.get(name, "")) for name in ("name", "version", "status")} for one in engines]
@@ -139,9 +147,12 @@ def _pending(
     body["identity"] = skill.identity
     if version is not None:
         body |= {"version": version.version, "contentHash": version.content_hash}
-    text = json.dumps(body, separators=(",", ":"), sort_keys=True)
     number = version.pk if version is not None else None
-    return LogPending(namespace=env.name, version_number=number, kind=kind, body=text)
+    return LogPending(namespace=env.name, version_number=number, kind=kind, body=_text(body))
+
+
+def _text(body: Mapping[str, Any]) -> str:
+    return json.dumps(body, separators=(",", ":"), sort_keys=True)
 
 
 def _write(pending: LogPending, env: WorkerEnv) -> None:

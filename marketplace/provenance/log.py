@@ -18,7 +18,9 @@ from django.db import transaction
 from marketplace.models import LogLeaf, LogNode, LogPending, LogState, SigningKey, TreeHead
 from marketplace.provenance.dsse import BadSignature
 from marketplace.provenance.keys import PublicKey, SigningKeys, is_signed_by
+from marketplace.provenance.known_keys import hold_good_keys
 from marketplace.provenance.merkle import Growth, leaf_hash
+from marketplace.provenance.trust import TRUSTED_HEADS
 from vskill.environments import WorkerEnv
 
 _AT_ONCE: Final = 500
@@ -71,26 +73,28 @@ def growth_of(state: LogState) -> Growth:
 def sign_head(env: WorkerEnv, keys: SigningKeys, row: SigningKey) -> TreeHead | None:
     """Sign the log as it is and return its head, ``None`` where that was signed before or the log is empty.
 
-    ``row`` is that of the key for statements.
+    ``row`` is that of the key for statements; raises ``KeyCompromised``.
     """
     heads = TreeHead.objects.using(env.database)
     state = LogState.objects.using(env.database).filter(namespace=env.name).first()
     if state is None or not state.size or heads.filter(namespace=env.name, size=state.size, key=row).exists():
         return None
     root = growth_of(state).root
-    # Where two sign at once, the first one stays; both say the same.
-    head, _created = heads.get_or_create(
-        namespace=env.name,
-        size=state.size,
-        key=row,
-        defaults={"root_hash": root.hex(), "note": _note(origin(env), state.size, root, keys.statements)},
-    )
+    with transaction.atomic(using=env.database):
+        hold_good_keys(env, [row])
+        # Where two sign at once, the first one stays; both say the same.
+        head, _created = heads.get_or_create(
+            namespace=env.name,
+            size=state.size,
+            key=row,
+            defaults={"root_hash": root.hex(), "note": _note(origin(env), state.size, root, keys.statements)},
+        )
     return head
 
 
 def latest_head(env: WorkerEnv) -> TreeHead | None:
-    """Return the newest signed head of the log, ``None`` where there is none."""
-    heads = TreeHead.objects.using(env.database).filter(namespace=env.name).select_related("key")
+    """Return the newest signed head of the log that is trusted, ``None`` where there is none."""
+    heads = TreeHead.objects.using(env.database).filter(TRUSTED_HEADS, namespace=env.name).select_related("key")
     return heads.order_by("-size", "-pk").first()
 
 

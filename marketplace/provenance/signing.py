@@ -15,12 +15,13 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
-from marketplace.models import LogPending, LogState, SigningKey, SkillEntry, SkillVersion, VersionSignature
+from marketplace.models import LogPending, SigningKey, SkillEntry, SkillVersion, VersionSignature
 from marketplace.provenance.entries import published, told_published
 from marketplace.provenance.keys import SigningKeys, read_keys
-from marketplace.provenance.known_keys import remember_keys
+from marketplace.provenance.known_keys import hold_good_keys, remember_keys
 from marketplace.provenance.log import append_pending, sign_head
 from marketplace.provenance.reading import signs
+from marketplace.provenance.resigning import sign_anew, wait_for_new_signatures
 from marketplace.provenance.statements import signature_of
 from marketplace.records import read_audience
 from vskill.accounts.audiences import PUBLIC
@@ -35,18 +36,23 @@ _OVERDUE: Final = timedelta(hours=1)
 
 @dataclass(frozen=True)
 class Signed:
-    """What a run did: how many versions it signed and entries it appended, and how many versions are left unsigned."""
+    """What a run did: how many versions it signed and entries it appended, and how many versions are left to sign.
+
+    ``anew`` counts those that were signed by a compromised key before.
+    """
 
     versions: int
     entries: int
     left: int
+    anew: int = 0
 
 
 def sign_published(env: WorkerEnv, *, seconds: float = LONGEST_RUN) -> Signed:
     """Sign what is not signed, for about so many ``seconds``, append what is pending to the log, and sign its head.
 
-    Without keys the log is kept all the same, so that it is complete when there are some. Raises ``SigningKeyError``
-    for keys that cannot be read; the log is then up to date, and its head is not signed.
+    Without keys the log is kept all the same, so that it is complete when there are some. What compromised keys signed
+    is signed anew. Raises ``SigningKeyError`` for keys that cannot be read or are compromised; the log is then up to
+    date, and its head is not signed.
     """
     if not signs(env):
         return Signed(0, append_pending(env), 0)
@@ -58,10 +64,13 @@ def sign_published(env: WorkerEnv, *, seconds: float = LONGEST_RUN) -> Signed:
         versions += signed
         if monotonic() >= until:
             break
+    anew = 0
+    while monotonic() < until and (done := sign_anew(env, keys, rows)):
+        anew += len(done)
     # Versions of an earlier release have an entry from now on.
     entries += append_pending(env)
     sign_head(env, keys, rows[0])
-    return Signed(versions, entries, unsigned(env))
+    return Signed(versions, entries, unsigned(env) + wait_for_new_signatures(env), anew)
 
 
 def unsigned(env: WorkerEnv) -> int:
@@ -90,7 +99,7 @@ def _sign_some(env: WorkerEnv, keys: SigningKeys, rows: tuple[SigningKey, Signin
     made = [signature_of(env, version, keys, rows) for version in found]
     with transaction.atomic(using=env.database):
         # Nobody appends meanwhile, so that a version which is not in the log gets there once.
-        LogState.objects.using(env.database).select_for_update().get(namespace=env.name)
+        hold_good_keys(env, rows)
         told = told_published(env, [version.pk for version in found])
         public = _public(env, {version.skill_id for version in found})
         missing = [published(env, one) for one in found if one.pk not in told and one.skill_id in public]

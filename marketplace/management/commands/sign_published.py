@@ -37,9 +37,10 @@ class Command(EnvironmentCommand):
         except SigningKeyError as error:
             raise CommandError(f"{env.name}: {error} Nothing was signed; the log is kept.") from error
         if options["as_json"]:
-            told = {"signed": done.versions, "appended": done.entries, "left": done.left}
+            told = {"signed": done.versions, "appended": done.entries, "left": done.left, "signedAnew": done.anew}
             self.stdout.write(json.dumps({"environment": env.name, **told}))
         elif options["verbosity"]:
             self.stdout.write(
                 f"{env.name}: {done.versions} versions signed, {done.left} left; {done.entries} entries appended"
+                + (f"; {done.anew} versions signed anew" if done.anew else "")
             )
