@@ -53,7 +53,9 @@ class NotificationSubscription(models.Model):
     ``owner_id`` is the number of an account and ``owner`` its name, empty for a webhook of the operators. ``scope`` is
     everything, own, publisher or skill, and ``scope_value`` the publisher's or the skill's identity. ``kinds`` are
     names with blanks between. A webhook has a ``url`` and a sealed ``secret``. ``failing_since`` is when it failed
-    first after it last answered well. One that is removed stays for its log, without its secret.
+    first after it last answered well, and ``rest_until`` is how long its receiver asked to be left alone. ``tell_at``
+    is when the mail is due that tells its owner that it was disabled. One that is removed stays for its log, without
+    its secret.
     """
 
     namespace = models.CharField(max_length=64)
@@ -69,8 +71,11 @@ class NotificationSubscription(models.Model):
     created_by = models.CharField(max_length=150)
     created_at = models.DateTimeField(db_default=Now())
     failing_since = models.DateTimeField(null=True, blank=True)
+    rest_until = models.DateTimeField(null=True, blank=True)
     disabled_at = models.DateTimeField(null=True, blank=True)
     disabled_because = models.TextField(blank=True, default="")
+    tell_at = models.DateTimeField(null=True, blank=True)
+    tell_tries = models.IntegerField(default=0, db_default=0)
     removed_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
@@ -89,6 +94,9 @@ class NotificationSubscription(models.Model):
                 name="subscription_scope",
             ),
             models.Index(fields=["namespace", "owner_id"], name="subscription_owner"),
+            models.Index(
+                fields=["namespace", "tell_at"], condition=Q(tell_at__isnull=False), name="subscription_to_tell"
+            ),
         ]
 
     def __str__(self) -> str:

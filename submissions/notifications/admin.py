@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Final
 from django.contrib import admin
 from django.db.models import Q
 from django.http import HttpRequest
+from django.utils import timezone
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
@@ -100,7 +101,7 @@ class SubscriptionAdmin(OperationsAdmin):
     @admin.display(description="state")
     def shown_state(self, row: NotificationSubscription) -> str:
         """Return how it is, in a few words."""
-        return row.disabled_because if row.removed_at is not None else state_of(row)
+        return row.disabled_because if row.removed_at is not None else state_of(row, timezone.now())
 
 
 class DeliveryState(ChoiceFilter):

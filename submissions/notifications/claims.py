@@ -14,6 +14,7 @@ from django.db.models.functions import Now
 
 from submissions.notification_models import DeliveryAttempt, NotificationDelivery, NotificationSubscription
 from submissions.notifications.errors import NoSuchSubscription
+from submissions.notifications.rest import rest_asked
 from submissions.notifications.room import OF_ONE_RECEIVER, Receiver, Room, host_of, receiver_of
 from submissions.notifications.send import Answer
 from submissions.notifications.subscriptions import Way, disable
@@ -40,10 +41,11 @@ def wait_after(attempts: int) -> timedelta:
 
 
 def due(env: WorkerEnv, way: Way = Way.WEBHOOK) -> QuerySet[NotificationDelivery]:
-    """Return the deliveries of one way that are due and in nobody's hands."""
+    """Return the deliveries of one way that are due and in nobody's hands, and whose receiver wants no rest."""
     rows = NotificationDelivery.objects.using(env.database)
     free = Q(leased_until=None) | Q(leased_until__lte=Now())
-    return rows.filter(free, namespace=env.name, state=PENDING, due_at__lte=Now(), subscription__way=way)
+    awake = Q(subscription__rest_until=None) | Q(subscription__rest_until__lte=Now())
+    return rows.filter(free, awake, namespace=env.name, state=PENDING, due_at__lte=Now(), subscription__way=way)
 
 
 def count_due(env: WorkerEnv) -> int:
@@ -116,17 +118,19 @@ def settle(env: WorkerEnv, one: NotificationDelivery, answer: Answer) -> str:
     attempts = one.attempts + 1
     gone = answer.status == _GONE
     last = attempts >= MOST_ATTEMPTS or gone
+    rest = rest_asked(answer, now)
+    said = answer.said if rest is None else f"{answer.said}; it asks for a rest until {now + rest:%Y-%m-%d %H:%M} UTC"
     with transaction.atomic(using=env.database):
         held = NotificationDelivery.objects.using(env.database).filter(
             pk=one.pk, lease_token=one.lease_token, state=PENDING
         )
-        ended = {"attempts": attempts, "said": answer.said, "lease_token": "", "leased_until": None}
+        ended = {"attempts": attempts, "said": said, "lease_token": "", "leased_until": None}
         if answer.taken:
             written = held.update(**ended, state=NotificationDelivery.DELIVERED, finished_at=now)
         elif last:
             written = held.update(**ended, state=NotificationDelivery.FAILED, finished_at=now)
         else:
-            written = held.update(**ended, due_at=now + wait_after(attempts))
+            written = held.update(**ended, due_at=now + max(wait_after(attempts), rest or timedelta()))
         if not written:
             return "lost"
         DeliveryAttempt.objects.using(env.database).create(
@@ -136,6 +140,8 @@ def settle(env: WorkerEnv, one: NotificationDelivery, answer: Answer) -> str:
             answer=answer.text,
             error=answer.error,
         )
+        if rest is not None:
+            _let_rest(env, one.subscription, now + rest)
         _note_health(env, one.subscription, answer, now)
     if answer.taken:
         return NotificationDelivery.DELIVERED
@@ -149,6 +155,12 @@ def withhold(env: WorkerEnv, one: NotificationDelivery, why: str) -> str:
     )
     held.update(state=NotificationDelivery.FAILED, said=why, finished_at=Now(), lease_token="", leased_until=None)
     return NotificationDelivery.FAILED
+
+
+def _let_rest(env: WorkerEnv, receiver: NotificationSubscription, until: datetime) -> None:
+    rows = NotificationSubscription.objects.using(env.database).filter(pk=receiver.pk)
+    # Of two that ask, the longer rest counts.
+    rows.filter(Q(rest_until=None) | Q(rest_until__lt=until)).update(rest_until=until)
 
 
 def _note_health(env: WorkerEnv, receiver: NotificationSubscription, answer: Answer, now: datetime) -> None:

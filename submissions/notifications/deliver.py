@@ -9,9 +9,12 @@ from datetime import datetime
 from time import monotonic
 from typing import Any, Final
 
+from django.conf import settings
+
 from submissions.notification_models import NotificationDelivery, NotificationEvent, NotificationSubscription
 from submissions.notifications.audience import accounts_of, may_hear
 from submissions.notifications.claims import claim, count_due, lease, settle, withhold
+from submissions.notifications.disabled_mails import send_disabled
 from submissions.notifications.errors import SecretUnreadable
 from submissions.notifications.fan_out import fan_out, forget_old, new_key, waiting_events
 from submissions.notifications.mail_delivery import send_mails
@@ -90,7 +93,7 @@ async def deliver(
             break
     report.due = await readers.run(count_due, env)
     # Beside the webhooks, on a thread, so that a slow mail server holds none of them up.
-    mails = asyncio.ensure_future(writers.run(send_mails, env, ends_at=ends_at))
+    mails = asyncio.ensure_future(writers.run(_send_mails, env, ends_at))
     try:
         await _Run(env, report, limit, ends_at, progress).all()
     finally:
@@ -173,6 +176,12 @@ async def _sent(env: WorkerEnv, one: NotificationDelivery, senders: Senders) -> 
 def _now_and_secrets(env: WorkerEnv, receiver: NotificationSubscription) -> tuple[datetime, list[str]]:
     now = database_now(env.database)
     return now, signing_secrets(receiver, now)
+
+
+def _send_mails(env: WorkerEnv, ends_at: float) -> tuple[int, list[str]]:
+    told = send_disabled(env) if settings.MAIL_SERVER else 0
+    sent, states = send_mails(env, ends_at=ends_at)
+    return told + sent, states
 
 
 def _still_told(env: WorkerEnv, one: NotificationDelivery) -> bool:

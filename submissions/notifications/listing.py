@@ -31,11 +31,14 @@ def log_of(env: WorkerEnv, number: int | None = None, state: str = "") -> QueryS
     return (rows.filter(state=state) if state else rows).order_by("-id")
 
 
-def state_of(one: NotificationSubscription) -> str:
-    """Return in a few words how a subscription is."""
+def state_of(one: NotificationSubscription, now: datetime) -> str:
+    """Return in a few words how a subscription is ``now``."""
     if one.disabled_at is not None:
         return f"disabled: {one.disabled_because}"
-    return f"failing since {one.failing_since:%Y-%m-%d %H:%M} UTC" if one.failing_since is not None else "in order"
+    failing = f"failing since {one.failing_since:%Y-%m-%d %H:%M} UTC" if one.failing_since is not None else "in order"
+    if one.rest_until is not None and one.rest_until > now:
+        return f"{failing}, left alone until {one.rest_until:%Y-%m-%d %H:%M} UTC, as its receiver asked"
+    return failing
 
 
 def subscription_as_json(one: NotificationSubscription, now: datetime) -> dict[str, Any]:
@@ -50,7 +53,7 @@ def subscription_as_json(one: NotificationSubscription, now: datetime) -> dict[s
         "owner": one.owner,
         "createdBy": one.created_by,
         "createdAt": isoformat(one.created_at),
-        "state": state_of(one),
+        "state": state_of(one, now),
         "earlierSecretSignsUntil": isoformat(until) if until is not None else None,
     }
 

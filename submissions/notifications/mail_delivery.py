@@ -40,13 +40,13 @@ def send_mails(env: WorkerEnv, *, ends_at: float) -> tuple[int, list[str]]:
     """
     if not settings.MAIL_SERVER:
         return 0, []
-    sent, states = _send_confirmations(env), list[str]()
+    mails, states = _send_confirmations(env), list[str]()
     for one in _accounts(env):
         if monotonic() >= ends_at:
             break
         if claimed := _claim(env, one):
-            sent += _send(env, one, claimed, states)
-    return sent, states
+            mails += _send(env, one, claimed, states)
+    return mails, states
 
 
 def _accounts(env: WorkerEnv) -> list[NotificationPreference]:
@@ -82,13 +82,14 @@ def _send(env: WorkerEnv, one: NotificationPreference, claimed: list[Notificatio
             told[each.event_id] = each
     if not told:
         return 0
-    answer = _sent(mail_of(env, one, list(told.values())))
+    answer = sent(mail_of(env, one, list(told.values())))
     for each in (*told.values(), *also):
         states.append(settle(env, each, answer))
     return int(answer.taken)
 
 
-def _sent(message: EmailMessage) -> Answer:
+def sent(message: EmailMessage) -> Answer:
+    """Send one mail, and return how the mail server answered."""
     began = monotonic()
     error = ""
     try:
@@ -113,14 +114,14 @@ def _sent(message: EmailMessage) -> Answer:
 def _send_confirmations(env: WorkerEnv) -> int:
     rows = NotificationPreference.objects.using(env.database)
     waiting = rows.filter(namespace=env.name, confirm_at__lte=Now(), confirm_tries__lt=_MOST_TRIES)
-    sent = 0
+    asked = 0
     for one in waiting.order_by("confirm_at")[:_MOST_AT_A_TIME]:
         later = database_now(env.database) + _CONFIRM_AGAIN
         # Also the lease: who comes second finds another time.
         mine = rows.filter(pk=one.pk, confirm_at=one.confirm_at)
         if not mine.update(confirm_at=later, confirm_tries=one.confirm_tries + 1):
             continue
-        if _sent(confirmation(env, one)).taken:
+        if sent(confirmation(env, one)).taken:
             rows.filter(pk=one.pk, confirm_at=later).update(confirm_at=None)
-            sent += 1
-    return sent
+            asked += 1
+    return asked

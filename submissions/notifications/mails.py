@@ -10,7 +10,7 @@ from django.conf import settings
 from django.core.mail import EmailMessage
 from django.urls import reverse
 
-from submissions.notification_models import NotificationDelivery, NotificationPreference
+from submissions.notification_models import NotificationDelivery, NotificationPreference, NotificationSubscription
 from submissions.notifications.preferences import confirm_token, unsubscribe_token
 from submissions.notifications.texts import page_of, reason_of, title_of
 from vskill.environments import WorkerEnv
@@ -42,6 +42,32 @@ def mail_of(env: WorkerEnv, one: NotificationPreference, due: Sequence[Notificat
         headers={
             # The same for a repeat of the same mail.
             "Message-ID": f"<{due[0].key}.{len(due)}@{host}>",
+            "Auto-Submitted": "auto-generated",
+            "List-Unsubscribe": f"<{unsubscribe}>",
+            "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
+        },
+    )
+
+
+def of_disabled_webhook(env: WorkerEnv, one: NotificationSubscription, to: NotificationPreference) -> EmailMessage:
+    """Return the mail that tells an account that a webhook of it was disabled, and why."""
+    host = _host(env)
+    unsubscribe = _address(env, "submissions:unsubscribe", unsubscribe_token(env, to.owner_id))
+    notifications = _address(env, "submissions:notifications")
+    body = (
+        f"Nothing more is sent to your webhook {visible(one.url, 1000)}\n"
+        f"because {visible(one.disabled_because, 600)}.\n\n"
+        f"What it missed is kept in the log. Mend its receiver, then enable it here, or remove it:\n{notifications}\n\n"
+        f"-- \nNo more mails: {unsubscribe}\n"
+    )
+    return EmailMessage(
+        subject=f"Your webhook at {host} is disabled",
+        body=body,
+        from_email=settings.MAIL_FROM,
+        to=[to.address],
+        headers={
+            # The same for a repeat of the same mail.
+            "Message-ID": f"<webhook-{one.pk}.{one.disabled_at:%Y%m%d%H%M%S}@{host}>",
             "Auto-Submitted": "auto-generated",
             "List-Unsubscribe": f"<{unsubscribe}>",
             "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",

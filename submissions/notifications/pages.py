@@ -168,7 +168,7 @@ def _page(request: HttpRequest, user: Any, more: _Shown | None = None, status: i
         "preference": preference(env, user),
         "mails": bool(settings.MAIL_SERVER),
         "subscriptions": [
-            {"row": one, "state": state_of(one), "earlier_until": earlier_signs_until(one, now)} for one in rows
+            {"row": one, "state": state_of(one, now), "earlier_until": earlier_signs_until(one, now)} for one in rows
         ],
         "sent": log_of(env).filter(subscription_id__in=webhooks)[:_MOST_SENT] if webhooks else [],
         "kinds": KINDS.items(),

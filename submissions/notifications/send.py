@@ -24,12 +24,16 @@ SECONDS: Final = 15.0
 
 @dataclass(frozen=True)
 class Answer:
-    """How a webhook was answered: ``status`` and the start of its ``text``, or the ``error`` that there was instead."""
+    """How a webhook was answered: ``status`` and the start of its ``text``, or the ``error`` that there was instead.
+
+    ``retry_after`` is the header of that name, as it came.
+    """
 
     status: int | None
     milliseconds: int
     text: str = ""
     error: str = ""
+    retry_after: str = ""
 
     @property
     def taken(self) -> bool:
@@ -95,7 +99,8 @@ def _answer_of(asked: Asked, seconds: float) -> Answer:
     milliseconds = int(found.get("milliseconds", seconds * 1000))
     if "status" in found:
         start = base64.b64decode(found.get("answer", "")).decode("utf-8", "replace")
-        return Answer(int(found["status"]), milliseconds, visible(start, ANSWER_BYTES))
+        retry_after = str(found.get("retry_after", ""))
+        return Answer(int(found["status"]), milliseconds, visible(start, ANSWER_BYTES), retry_after=retry_after)
     if asked.timed_out:
         return Answer(None, milliseconds, error=f"its host did not answer within {seconds:.0f} seconds")
     return Answer(None, milliseconds, error=visible(str(found.get("error") or "its answer could not be read"), 200))

@@ -20,6 +20,8 @@ from submissions.source.pinned_client import Ended, PinnedClient
 
 _ANSWERS: Final = range(200, 600)
 _STDIN: Final = 0
+# A date has 29 characters.
+_LONGEST_HEADER: Final = 64
 
 
 def _say(talk: socket.socket, **answer: Any) -> None:
@@ -33,7 +35,12 @@ def _post(talk: socket.socket, client: PinnedClient, job: dict[str, Any]) -> Non
     except Ended as ended:
         _say(talk, error=ended.text, milliseconds=round((time.monotonic() - began) * 1000))
         return
-    _say(talk, status=response.status, milliseconds=round((time.monotonic() - began) * 1000))
+    _say(
+        talk,
+        status=response.status,
+        retry_after=response.headers.get("Retry-After", "")[:_LONGEST_HEADER],
+        milliseconds=round((time.monotonic() - began) * 1000),
+    )
     start = b""
     try:
         while len(start) < job["answer_bytes"] and (some := response.read1(job["answer_bytes"] - len(start))):

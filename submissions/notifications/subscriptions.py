@@ -22,6 +22,7 @@ from submissions.outbox import Kind
 from submissions.source.hosts import normalise_host, refuse_private_name
 from vskill.environments import WorkerEnv
 from vskill.hidden_characters import visible
+from vskill.kv.clock import database_now
 
 logger = logging.getLogger(__name__)
 
@@ -186,17 +187,26 @@ def remove(env: WorkerEnv, one: NotificationSubscription, *, actor: str) -> bool
     """End a subscription and forget its secrets; return whether it was there until now. Its log is kept."""
     with transaction.atomic(using=env.database):
         rows = NotificationSubscription.objects.using(env.database).filter(pk=one.pk, removed_at__isnull=True)
-        ended = rows.update(removed_at=Now(), secret="", disabled_because=f"removed by {visible(actor, 100)}")
+        ended = rows.update(
+            removed_at=Now(), secret="", tell_at=None, disabled_because=f"removed by {visible(actor, 100)}"
+        )
         EarlierSecret.objects.using(env.database).filter(subscription_id=one.pk).delete()
         _give_up(env, one, "it was removed")
     return bool(ended)
 
 
 def disable(env: WorkerEnv, one: NotificationSubscription, because: str) -> None:
-    """Send nothing more to a subscription until somebody enables it; what was on its way is given up."""
+    """Send nothing more to a subscription until somebody enables it; what was on its way is given up.
+
+    The account that a webhook is of is told by mail, by the next run of ``deliver``.
+    """
+    told: dict[str, Any] = {}
+    if one.way == Way.WEBHOOK and one.owner_id is not None:
+        # Not the function of the database: who sends the mail compares it, and SQLite compares its text.
+        told = {"tell_at": database_now(env.database), "tell_tries": 0}
     with transaction.atomic(using=env.database):
         rows = NotificationSubscription.objects.using(env.database).filter(pk=one.pk, disabled_at__isnull=True)
-        if rows.update(disabled_at=Now(), disabled_because=because):
+        if rows.update(disabled_at=Now(), disabled_because=because, **told):
             logger.warning("webhook %d of %s is disabled: %s", one.pk, env.name, because)
         _give_up(env, one, f"it was disabled: {because}")
 
@@ -204,7 +214,7 @@ def disable(env: WorkerEnv, one: NotificationSubscription, because: str) -> None
 def enable(env: WorkerEnv, one: NotificationSubscription) -> None:
     """Send to a subscription again from now on; what it missed is sent again by hand."""
     rows = NotificationSubscription.objects.using(env.database).filter(pk=one.pk)
-    rows.update(disabled_at=None, disabled_because="", failing_since=None)
+    rows.update(disabled_at=None, disabled_because="", failing_since=None, rest_until=None, tell_at=None)
 
 
 def _give_up(env: WorkerEnv, one: NotificationSubscription, said: str) -> None:
