@@ -21,7 +21,7 @@ from vskill.kv.errors import EntryUnavailable
 logger = logging.getLogger(__name__)
 
 MAX_BODY: Final = 64 * 1024
-Call = Callable[..., Awaitable[JsonResponse]]
+Call = Callable[..., Awaitable[HttpResponse]]
 
 
 class BadRequest(VskillError):
@@ -67,16 +67,16 @@ def read_from_anywhere(
     return answered
 
 
-def body_object(request: HttpRequest) -> dict[str, Any]:
-    """Return the JSON object that a request sends; raises BadRequest and BodyTooLarge."""
+def body_object(request: HttpRequest, kept: str = "Nothing was submitted.") -> dict[str, Any]:
+    """Return the JSON object that a request sends; raises BadRequest and BodyTooLarge, which end with ``kept``."""
     if len(request.body) > MAX_BODY:
-        raise BodyTooLarge(f"The body is larger than {MAX_BODY // 1024} KiB. Nothing was submitted.")
+        raise BodyTooLarge(f"The body is larger than {MAX_BODY // 1024} KiB. {kept}")
     try:
         body = json.loads(request.body)
     except (ValueError, RecursionError):
-        raise BadRequest("The body is not JSON. Nothing was submitted.") from None
+        raise BadRequest(f"The body is not JSON. {kept}") from None
     if not isinstance(body, dict):
-        raise BadRequest("The body is not an object. Nothing was submitted.")
+        raise BadRequest(f"The body is not an object. {kept}")
     return body
 
 
@@ -84,7 +84,8 @@ def takes_only(request: HttpRequest, *names: str) -> None:
     """Raise BadRequest for a parameter that is not among ``names``: a filter that is ignored would answer falsely."""
     for name in request.GET:
         if name not in names:
-            raise BadRequest(f"There is no parameter {visible(name, 40)!r} here. There are: {', '.join(names)}.")
+            known = f"There are: {', '.join(names)}." if names else "There are none."
+            raise BadRequest(f"There is no parameter {visible(name, 40)!r} here. {known}")
 
 
 def texts_of(body: dict[str, Any], *names: str) -> dict[str, str]:
@@ -119,7 +120,7 @@ def errors_answered(call: Call) -> Call:
     """Answer the errors of a call: 4xx where another call would do, 503 where a later one may."""
 
     @wraps(call)
-    async def answered(request: HttpRequest, *args: Any, **kwargs: Any) -> JsonResponse:
+    async def answered(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         try:
             return await call(request, *args, **kwargs)
         except EntryUnavailable:

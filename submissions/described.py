@@ -11,20 +11,19 @@ from django.http import HttpResponseBase
 from marketplace.api import described
 from marketplace.api.http import SAFE, ApiCall, api_view, tagged_response
 from submissions.api_many import DIGITS, LONGEST_WORDS, MAX_PAGE
+from submissions.described_shapes import ID, STATE, STEP, SUBMISSION_FIELDS, TEXT_OR_NULL
 from submissions.jobs.progress import STANDINGS
 from submissions.listings import PAGE
-from submissions.states import State
+from submissions.staff_api import described as of_staff
 from vskill.openapi import (
     BOOLEAN,
     INTEGER,
-    MOMENT,
     TEXT,
     Schema,
     document,
     in_path,
     listed,
     operation,
-    or_null,
     query,
     shape,
 )
@@ -45,27 +44,15 @@ NOT_DESCRIBED: Final = {
     "/api/v1/webhooks/{sender}": "what git hosts send, in their own form",
     "/api/v1/openapi.json": "the description itself",
 }
-_TEXT_OR_NULL: Final = or_null(TEXT)
-_STATE: Final[Schema] = {"type": "string", "enum": [str(state) for state in State]}
-_ID: Final = in_path("submission_id", "The id of a submission.")
 _COUNT: Final[Schema] = {"type": "integer", "minimum": 0, "maximum": 10**DIGITS - 1}
 _PAGED: Final = (
     query("cursor", _COUNT, "The nextCursor of the page before."),
     query("limit", {**_COUNT, "default": PAGE}, f"How many at most; {MAX_PAGE} are answered at most."),
 )
-_SUBMISSION_FIELDS: Final = {
-    **dict.fromkeys(("id", "status", "stateLabel", "explanation", "reason", "repoUrl"), TEXT),
-    **dict.fromkeys(("skillName", "skillPath", "statusUrl", "createdAt", "updatedAt"), TEXT),
-    **dict.fromkeys(("commitSha", "sourceRef", "contentHash", "verdict", "slug", "version", "skillUrl"), _TEXT_OR_NULL),
-    "state": _STATE,
-    "decision": or_null({"type": "object"}),
-    "appeal": or_null(shape({"text": TEXT, "at": TEXT, "answer": _TEXT_OR_NULL, "words": _TEXT_OR_NULL})),
-}
-_STEP: Final = shape({**dict.fromkeys(("to", "reason", "actor", "trigger"), TEXT), "from": _TEXT_OR_NULL, "at": MOMENT})
 _JOB_FIELDS: Final = {
     **dict.fromkeys(("id", "state", "repoUrl", "commitSha", "statusUrl", "apiUrl", "createdAt", "updatedAt"), TEXT),
-    "failure": _TEXT_OR_NULL,
-    "sourceRef": _TEXT_OR_NULL,
+    "failure": TEXT_OR_NULL,
+    "sourceRef": TEXT_OR_NULL,
     "total": INTEGER,
 }
 _STARTED_FIELDS: Final = {**_JOB_FIELDS, "job": TEXT, "stopKey": TEXT}
@@ -73,7 +60,7 @@ _COUNTS: Final[Schema] = {"type": "object", "additionalProperties": INTEGER}
 _LINE: Final = shape(
     {
         **dict.fromkeys(("skillPath", "skillName"), TEXT),
-        **dict.fromkeys(("outcome", "reason", "submissionId", "state", "statusUrl"), _TEXT_OR_NULL),
+        **dict.fromkeys(("outcome", "reason", "submissionId", "state", "statusUrl"), TEXT_OR_NULL),
     }
 )
 _FOUND: Final = shape(
@@ -81,19 +68,19 @@ _FOUND: Final = shape(
         **dict.fromkeys(("skillName", "skillPath", "description", "wouldBe"), TEXT),
         **dict.fromkeys(("problems", "notes", "alsoAt"), listed(TEXT)),
         "internal": BOOLEAN,
-        "reserved": _TEXT_OR_NULL,
-        "plannedSlug": _TEXT_OR_NULL,
-        "plainSlugHeldBy": _TEXT_OR_NULL,
+        "reserved": TEXT_OR_NULL,
+        "plannedSlug": TEXT_OR_NULL,
+        "plainSlugHeldBy": TEXT_OR_NULL,
         "continues": {},
     }
 )
 _LISTING: Final = shape(
     {
         **dict.fromkeys(("id", "repoUrl", "commitSha"), TEXT),
-        "sourceRef": _TEXT_OR_NULL,
+        "sourceRef": TEXT_OR_NULL,
         "total": INTEGER,
         "matching": INTEGER,
-        "nextCursor": _TEXT_OR_NULL,
+        "nextCursor": TEXT_OR_NULL,
         "folders": listed(shape({"path": TEXT, "skills": INTEGER})),
         "skills": listed(_FOUND),
     }
@@ -112,13 +99,13 @@ _ACCEPTED: Final = {
 _ANY_ANSWER: Final = shape(
     {},
     {
-        **{name: {} for name in (*_SUBMISSION_FIELDS, *_STARTED_FIELDS, *_ACCEPTED)},
+        **{name: {} for name in (*SUBMISSION_FIELDS, *_STARTED_FIELDS, *_ACCEPTED)},
         "commitSha": TEXT,
         "dryRun": BOOLEAN,
         "skills": listed(_FOUND),
         "error": TEXT,
         "message": TEXT,
-        "submissions": listed(shape({}, {**_SUBMISSION_FIELDS, **_ACCEPTED})),
+        "submissions": listed(shape({}, {**SUBMISSION_FIELDS, **_ACCEPTED})),
     },
 )
 _ASKED: Final = shape(
@@ -154,7 +141,7 @@ OPERATIONS: Final[dict[str, dict[str, Any]]] = {
             shape(
                 {
                     "items": listed(
-                        shape({**dict.fromkeys(("id", "repoUrl", "skillName", "skillPath"), TEXT), "state": _STATE})
+                        shape({**dict.fromkeys(("id", "repoUrl", "skillName", "skillPath"), TEXT), "state": STATE})
                     )
                 }
             ),
@@ -171,8 +158,8 @@ OPERATIONS: Final[dict[str, dict[str, Any]]] = {
         "get": _get(
             "submission",
             "Return a submission with its steps.",
-            shape({**_SUBMISSION_FIELDS, "withdrawn": _TEXT_OR_NULL, "history": listed(_STEP)}),
-            _ID,
+            shape({**SUBMISSION_FIELDS, "withdrawn": TEXT_OR_NULL, "history": listed(STEP)}),
+            ID,
             errors=(404,),
         )
     },
@@ -220,7 +207,7 @@ OPERATIONS: Final[dict[str, dict[str, Any]]] = {
                     "outcomes": _COUNTS,
                     "standings": _COUNTS,
                     "skills": listed(_LINE),
-                    "nextCursor": _TEXT_OR_NULL,
+                    "nextCursor": TEXT_OR_NULL,
                 }
             ),
             in_path("job_id", "The id of a job."),
@@ -238,6 +225,7 @@ OPERATIONS: Final[dict[str, dict[str, Any]]] = {
             in_path("job_id", "The id of a job."),
         )
     },
+    **of_staff.OPERATIONS,
 }
 
 

@@ -47,14 +47,15 @@ def _forget_failures(env: WorkerEnv, submission_id: str) -> None:
     messages.forget_parked(env, submission_id)
 
 
-def requeue(env: WorkerEnv, submission_id: str, *, actor: str, reason: str) -> Submission:
+def requeue(env: WorkerEnv, submission_id: str, *, actor: str, reason: str, seen: int | None = None) -> Submission:
     """Check a submission again from the start, and return it; one that is queued keeps its place and is left alone.
 
-    ``actor`` and ``reason`` go into its history, here and in every operation below. Raises ``NewerSubmission`` where
-    another submission of the same skill is on its way.
+    ``actor`` and ``reason`` go into its history, here and in every operation below; ``seen`` is the version that was
+    looked at. Raises ``NewerSubmission`` where another submission of the same skill is on its way, and
+    ``VersionConflict`` where ``submission_id`` has moved since it was ``seen``.
     """
     try:
-        return _requeue(env, submission_id, actor, reason)
+        return _requeue(env, submission_id, actor, reason, seen)
     except IntegrityError as error:
         # The index that allows one live submission a skill; another may have become live at this moment.
         submission = read_submission(env, submission_id)
@@ -66,9 +67,9 @@ def requeue(env: WorkerEnv, submission_id: str, *, actor: str, reason: str) -> S
         ) from error
 
 
-def _requeue(env: WorkerEnv, submission_id: str, actor: str, reason: str) -> Submission:
+def _requeue(env: WorkerEnv, submission_id: str, actor: str, reason: str, seen: int | None) -> Submission:
     with transaction.atomic(using=env.database):
-        submission = read_submission(env, submission_id)
+        submission = read_seen(env, submission_id, seen)
         _forget_failures(env, submission_id)
         if submission.state in ACTIVE_STATES:
             if not messages.send(env, submission_id, priority=OPERATOR_PRIORITY):
@@ -199,9 +200,12 @@ def refuse_as_known_bad(
         return _end(env, submission_id, State.REJECTED, actor, reason, seen)
 
 
-def dequeue(env: WorkerEnv, submission_id: str, *, actor: str, reason: str) -> Submission:
-    """End a submission that waits in the queue, unchecked; ``actor`` and ``reason`` go into its history."""
-    return _end(env, submission_id, State.DEQUEUED, actor, reason)
+def dequeue(env: WorkerEnv, submission_id: str, *, actor: str, reason: str, seen: int | None = None) -> Submission:
+    """End a submission that waits in the queue, unchecked; ``actor`` and ``reason`` go into its history.
+
+    ``seen`` is the version of ``submission_id`` that was looked at. Raises ``VersionConflict`` where it has moved.
+    """
+    return _end(env, submission_id, State.DEQUEUED, actor, reason, seen)
 
 
 def _end(

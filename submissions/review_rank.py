@@ -39,3 +39,12 @@ def review_rank(value: Mapping[str, Any]) -> int | None:
     else:
         rank = _BY_VERDICT.get(verdict, 0) if isinstance(verdict, str) else 0
     return rank + (APPEALED if appealed else 0)
+
+
+def strength_words(rank: int) -> str:
+    """Return a rank of the review queue in words."""
+    severities = ("no sign", "low", "medium", "high", "critical")
+    appealed, strength = divmod(rank, APPEALED)
+    severity, engines = severities[min(strength // 100, 4)], strength % 100 // 10
+    words = f"{severity}, {engines} engine{'s' if engines != 1 else ''}" if engines else severity
+    return f"appeal: {words}" if appealed else words

@@ -15,6 +15,7 @@ from submissions.notifications import feeds as notification_feeds
 from submissions.notifications import pages as notifications
 from submissions.scan_again import clawhub_scan
 from submissions.scan_again import views as scan_again
+from submissions.staff_api import blocks, operating, reviewing
 from submissions.uploads import views as uploads
 from submissions.uploads import withdraw_views
 
@@ -79,4 +80,12 @@ urlpatterns = [
     path("api/v1/jobs", api_many.jobs, name="api-jobs"),
     path("api/v1/jobs/<str:job_id>", api_many.job, name="api-job"),
     path("api/v1/jobs/<str:job_id>/stop", api_many.stop, name="api-job-stop"),
+    path("api/v1/review", reviewing.waiting),
+    path("api/v1/review/<str:submission_id>", reviewing.one),
+    path("api/v1/review/<str:submission_id>/decision", reviewing.decision),
+    path("api/v1/operate/queue", operating.queue),
+    path("api/v1/operate/submissions/<str:submission_id>", operating.submission),
+    path("api/v1/operate/skills/<str:slug>", operating.skill),
+    path("api/v1/operate/blocks", blocks.blocks),
+    path("api/v1/operate/blocks/remove", blocks.unblock),
 ]

@@ -26,6 +26,7 @@ _WORDS: Final = {
     403: "Whoever asks may not do this.",
     404: "There is no such thing; the text names what is near.",
     405: "This method is not offered here; Allow names those that are.",
+    409: "It has changed since it was looked at, or cannot be done now; nothing was done.",
     410: "It was withdrawn; the text has the reason.",
     413: "The body is too long.",
     422: "The repository cannot be submitted; the text says why.",

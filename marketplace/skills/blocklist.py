@@ -109,11 +109,12 @@ def block_of(key: str, value: object) -> Block:
     )
 
 
-def add_block(env: WorkerEnv, kind: BlockKind, value: str, *, actor: str, reason: str) -> Block:
+def add_block(env: WorkerEnv, kind: BlockKind, value: str, *, actor: str, reason: str, only_new: bool = False) -> Block:
     """Block a value, or change the reason of its block, and return the entry; published skills stay as they are.
 
     ``value`` is normalised for its ``kind``; ``actor`` and ``reason`` go into the entry and the history. Raises
-    ``InvalidBlock`` for a value that its kind does not allow and for an empty reason.
+    ``InvalidBlock`` for a value that its kind does not allow and for an empty reason, and with ``only_new``
+    ``VersionConflict`` where the value is blocked already.
     """
     key = block_key(kind, value)
     if not reason.strip():
@@ -126,7 +127,7 @@ def add_block(env: WorkerEnv, kind: BlockKind, value: str, *, actor: str, reason
         "createdAt": now_text(env),
     }
     with transaction.atomic(using=env.database):
-        _namespace(env).put_sync(key, written)
+        _namespace(env).put_sync(key, written, expect_version=0 if only_new else None)
         record_event(env, key, "blocked", actor=actor, reason=reason)
     return block_of(key, written)
 
@@ -166,6 +167,26 @@ def is_blocked(env: WorkerEnv, repo_url: str, content_hash: str = "") -> Block |
         if not outcome.absent:
             return block_of(outcome.key, outcome.value)
     return None
+
+
+def block_for(env: WorkerEnv, kind: BlockKind, value: str) -> Block | None:
+    """Return the entry of exactly this value, ``None`` where there is none; raise ``InvalidBlock`` for a bad one."""
+    outcome = _namespace(env).get_sync(block_key(kind, value))
+    return None if outcome.absent else block_of(outcome.key, outcome.value)
+
+
+def block_page(
+    env: WorkerEnv, *, limit: int, cursor: str = "", kind: BlockKind | None = None
+) -> tuple[list[Block], str | None]:
+    """Return at most ``limit`` entries in the order of their keys, and the cursor of the next, ``None`` on the last.
+
+    ``kind`` is that of all entries. Raises ``InvalidCursor`` where ``cursor`` is not one of the same list.
+    """
+    namespace = _namespace(env)
+    page = namespace.list_sync(PREFIX if kind is None else f"{PREFIX}{kind}:", limit=limit, cursor=cursor or None)
+    outcomes = namespace.get_few_sync(key.name for key in page.keys)
+    # One that is taken off at this moment is gone; one that cannot be read still blocks.
+    return [block_of(one.key, one.value) for one in outcomes if not one.absent], page.cursor
 
 
 def list_blocks(env: WorkerEnv) -> Iterator[Block]:

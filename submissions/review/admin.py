@@ -23,6 +23,7 @@ from submissions.review.page import review_context
 from submissions.review.queue import FILTERS, ORDER, count_left, following, in_review, query_of
 from submissions.review.undo import undo
 from submissions.review.waive import CHOICES, WAIVE, waive_posted
+from submissions.review_rank import strength_words
 from submissions.states import STATES, State
 from submissions.waivers.store import InvalidWaiver
 from vskill.errors import VskillError
@@ -225,15 +226,6 @@ class ReviewAdmin(ReadOnlyAdmin):
     def age(self, entry: HeldSubmission) -> str:
         """Return how long ago it was submitted."""
         return f"{timesince(entry.submitted_at, depth=1)} ago" if entry.submitted_at is not None else "unknown"
-
-
-def strength_words(rank: int) -> str:
-    """Return a rank of the review queue in words."""
-    severities = ("no sign", "low", "medium", "high", "critical")
-    appealed, strength = divmod(rank, 10_000)
-    severity, engines = severities[min(strength // 100, 4)], strength % 100 // 10
-    words = f"{severity}, {engines} engine{'s' if engines != 1 else ''}" if engines else severity
-    return f"appeal: {words}" if appealed else words
 
 
 def _name(entry: HeldSubmission) -> str:

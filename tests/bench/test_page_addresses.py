@@ -56,7 +56,7 @@ WRITES = {
     "transfer/cancel",
 }
 # The first lasts as long as a submission does, the second tells of processes, the next are what is compared with and
-# what takes submissions, and the others are of an account.
+# what takes submissions, and the others are of an account, or for people with a role.
 OTHERS = {
     *("/submissions/{}/events", "/healthz", "/favicon.ico", "/api/v1/submissions"),
     *(
@@ -77,6 +77,9 @@ OTHERS = {
         "/api/v1/transfers/incoming",
         "/api/v1/transfers/outgoing",
     ),
+    *("/api/v1/review", "/api/v1/review/{}", "/api/v1/review/{}/decision"),
+    *("/api/v1/operate/queue", "/api/v1/operate/submissions/{}", "/api/v1/operate/skills/{}"),
+    *("/api/v1/operate/blocks", "/api/v1/operate/blocks/remove"),
 }
 
 

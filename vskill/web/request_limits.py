@@ -30,6 +30,8 @@ JSON_API: Final = (
     "/api/v1/jobs",
     "/api/v1/external-scans",
     "/api/v1/webhooks",
+    "/api/v1/review",
+    "/api/v1/operate",
     "/api/cli/device",
 )
 _CODES: Final = {413: "too_large", 408: "timeout"}
