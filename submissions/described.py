@@ -35,6 +35,8 @@ NOT_DESCRIBED: Final = {
     "/api/v1/skills/-/upload/{ticket}": _OF_CLAWHUB,
     "/api/v1/skills/-/scan": _OF_CLAWHUB,
     "/api/v1/skills/-/scan/{scan_id}": _OF_CLAWHUB,
+    "/api/v1/skills/-/scan/{scan_id}/download": _OF_CLAWHUB,
+    "/api/v1/skills/-/scan/download/{slug}": _OF_CLAWHUB,
     "/api/v1/skills/{slug}/undelete": _OF_CLAWHUB,
     "/api/v1/skills/{slug}/versions/{version}/restore": _OF_CLAWHUB,
     "/api/v1/skills/{slug}/transfer": _OF_CLAWHUB,

@@ -13,7 +13,7 @@ from submissions.external_scans import views as external_scans
 from submissions.following import views as following
 from submissions.notifications import feeds as notification_feeds
 from submissions.notifications import pages as notifications
-from submissions.scan_again import clawhub_scan
+from submissions.scan_again import clawhub_report, clawhub_scan
 from submissions.scan_again import views as scan_again
 from submissions.staff_api import blocks, operating, reviewing
 from submissions.uploads import views as uploads
@@ -72,7 +72,9 @@ urlpatterns = [
         for one in ("incoming", "outgoing")
     ),
     path("api/v1/skills/-/scan", clawhub_scan.scan),
+    path("api/v1/skills/-/scan/download/<str:slug>", clawhub_report.stored_report),
     path("api/v1/skills/-/scan/<str:scan_id>", clawhub_scan.scan_status),
+    path("api/v1/skills/-/scan/<str:scan_id>/download", clawhub_scan.scan_download),
     path("api/v1/skills/-/upload-url", uploads.upload_url, name="upload-url"),
     path("api/v1/skills/-/upload/<str:ticket>", uploads.upload_file, name="upload-file"),
     path("api/v1/listings", api_many.listings, name="api-listings"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -92,7 +93,12 @@ def moderation(version: SkillVersion) -> dict[str, Any] | None:
 
 
 def evidence(version: SkillVersion) -> list[dict[str, Any]]:
-    """Return the findings of the newest scan of a version in clawhub's fields, all of which are required."""
+    """Return the findings of the newest scan of a version in clawhub's fields."""
+    return evidence_of(newest_scan(version).findings)
+
+
+def evidence_of(findings: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return ``findings`` as they are stored in clawhub's fields, all of which are required."""
     return [
         {
             "code": str(finding.get("ruleId", "")),
@@ -102,7 +108,7 @@ def evidence(version: SkillVersion) -> list[dict[str, Any]]:
             "message": str(finding.get("title", "") or finding.get("why", "") or ""),
             "evidence": str(finding.get("excerpt", "") or ""),
         }
-        for finding in newest_scan(version).findings
+        for finding in findings
     ]
 
 

@@ -10,7 +10,6 @@ from django.http import HttpResponse
 
 from marketplace.api.http import SAFE, ApiCall, ApiError, api_view, json_body, json_response, text_response
 from marketplace.api.lookup import visible_skill
-from marketplace.api.trust import evidence, milliseconds, said_of
 from marketplace.catalog import find_version_sync
 from marketplace.models import SkillVersion
 from marketplace.skills.newest_scan import newest_scan
@@ -18,6 +17,8 @@ from marketplace.skills.visibility import is_told
 from submissions import messages
 from submissions.external_scans.errors import NothingToScan, TooManyScans
 from submissions.scan_again.ask import ask_again
+from submissions.scan_again.clawhub_report import report_answer
+from submissions.scan_again.reports import report_of_version
 from vskill.environments import WorkerEnv
 from vskill.kv.errors import VersionConflict
 from vskill.rate_limits.kinds import Kind
@@ -58,6 +59,31 @@ def scan(call: ApiCall) -> HttpResponse:
 @api_view(*SAFE)
 def scan_status(call: ApiCall) -> HttpResponse:
     """Say where a scan stands: its place in the queue, or what it found."""
+    found, asked = _scanned(call)
+    body = {**_standing(call.env, found, call.path_parameters["scan_id"]), "update": False}
+    body |= {"createdAt": asked, "updatedAt": asked}
+    if body["status"] in ("succeeded", "failed"):
+        report = report_of_version(call.env, found)
+        scanned_at = report.times[1]
+        body |= {"completedAt": scanned_at, "updatedAt": max(asked, scanned_at)}
+        body |= {"report": report.by_part, "artifact": report.artifact}
+    answer = json_response(body)
+    answer["Cache-Control"] = "no-store"
+    return answer
+
+
+@api_view(*SAFE)
+def scan_download(call: ApiCall) -> HttpResponse:
+    """Return the report of a scan that was asked for, once it has ended."""
+    found, asked = _scanned(call)
+    scan_id = call.path_parameters["scan_id"]
+    if _standing(call.env, found, scan_id)["status"] in ("queued", "running"):
+        raise ApiError(409, "This scan has not ended yet. Its report is there once it has.")
+    return report_answer(report_of_version(call.env, found, scan_id, asked))
+
+
+def _scanned(call: ApiCall) -> tuple[SkillVersion, int]:
+    """Return the version of the scan that the path names, and when it was asked for; raise ``ApiError``."""
     named = _SCAN.fullmatch(call.path_parameters["scan_id"])
     rows = SkillVersion.objects.using(call.env.database).filter(namespace=call.env.name)
     row = rows.select_related("skill").filter(pk=int(named["version"])).first() if named is not None else None
@@ -68,15 +94,7 @@ def scan_status(call: ApiCall) -> HttpResponse:
     found = find_version_sync(call.env, skill, row.version)
     if found is None:
         raise ApiError(410, f"Version {row.version} of {skill.slug} was withdrawn.")
-    asked = int(named["asked"])
-    body = {**_standing(call.env, found, named[0]), "update": False, "createdAt": asked, "updatedAt": asked}
-    if body["status"] in ("succeeded", "failed"):
-        scanned_at = milliseconds(newest_scan(found).scanned_at)
-        body |= {"completedAt": scanned_at, "updatedAt": max(asked, scanned_at), "report": _report(found)}
-        body |= {"artifact": {"slug": skill.slug, "displayName": skill.display_name, "version": found.version}}
-    answer = json_response(body)
-    answer["Cache-Control"] = "no-store"
-    return answer
+    return found, int(named["asked"])
 
 
 def _standing(env: WorkerEnv, version: SkillVersion, scan_id: str) -> dict[str, Any]:
@@ -97,21 +115,6 @@ def _standing(env: WorkerEnv, version: SkillVersion, scan_id: str) -> dict[str, 
     }
     status = "queued" if waits is messages.Standing.WAITING else "running"
     return {**body, "status": status, "queue": queue}
-
-
-def _report(version: SkillVersion) -> dict[str, Any]:
-    """Return what the newest scan found, in the places where the client looks for it."""
-    newest = newest_scan(version)
-    findings = evidence(version)
-    return {
-        "clawscan": {"verdict": said_of(version).security, "summary": newest.summary or version.verdict_summary},
-        "staticAnalysis": {
-            "status": newest.verdict,
-            "reasonCodes": sorted({one["code"] for one in findings} - {""}),
-            "summary": f"By {', '.join(newest.named_engines)}." if newest.named_engines else "Not scanned.",
-            "findings": findings,
-        },
-    }
 
 
 def _text(fields: dict[str, Any], name: str) -> str:

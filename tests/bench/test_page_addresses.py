@@ -49,6 +49,8 @@ WRITES = {
     "undelete",
     "-/scan",
     "-/scan/{}",
+    "-/scan/{}/download",
+    "-/scan/download/{}",
     "restore",
     "transfer",
     "transfer/accept",

@@ -36,7 +36,7 @@ def versions(machine: ClientMachine, group: str) -> dict[str, str]:
 
 def skills_for_the_model(machine: ClientMachine) -> str:
     """Return what the client would tell a model of the skills that it has."""
-    texts = [
+    texts: list[str] = [
         part.get("text", "")
         for one in said(machine, "codex debug prompt-input hello")
         for part in one.get("content") or []

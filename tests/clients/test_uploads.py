@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ from submissions.models import QueueMessage
 from tests.clients.conftest import CLIENT_SECONDS, ClientMachine
 from tests.end_to_end.processes import until
 from tests.git_factory import skill_md
-from tests.submissions.front_door import drain
+from tests.submissions.front_door import EVIL, drain
+from tests.submissions.uploads.uploading import token_for
 from vskill.access_tokens.scopes import Scope
 from vskill.access_tokens.tokens import make_token
 from vskill.environments import WorkerEnv
@@ -29,6 +31,12 @@ def write_skill(folder: Path, more: str = "") -> None:
 
 def printed_json(text: str) -> Any:
     return json.loads(text[text.index("{") :])
+
+
+def report(machine: ClientMachine, name: str) -> Any:
+    """Return what the manifest of a downloaded report says."""
+    with zipfile.ZipFile(machine.work / name) as archive:
+        return json.loads(archive.read("manifest.json"))
 
 
 def test_it_publishes_syncs_scans_verifies_and_deletes(env: WorkerEnv, machine: ClientMachine) -> None:
@@ -65,8 +73,33 @@ def test_it_publishes_syncs_scans_verifies_and_deletes(env: WorkerEnv, machine: 
         assert program.wait(CLIENT_SECONDS) == 0, said
     assert "Status: SUCCEEDED" in said
     assert "Version: 1.0.1" in said
+    # The present engines would say the same again, so the scan ends at once, and its report is there.
+    machine.shell("npx clawhub scan --slug @ada/pdf-tools --output reports/newest.zip")
+    assert report(machine, "reports/newest.zip")["artifact"]["version"] == "1.0.1"
+    machine.shell("npx clawhub scan download @ada/pdf-tools --version 1.0.0 --output reports/first.zip")
+    assert report(machine, "reports/first.zip")["artifact"]["version"] == "1.0.0"
 
     assert "OK. Deleted @ada/pdf-tools" in machine.shell("npx clawhub delete @ada/pdf-tools --reason wrong --yes")
     assert "wrong" in machine.shell("npx clawhub install @ada/pdf-tools --force", code=1)
     assert "OK. Undeleted @ada/pdf-tools" in machine.shell("npx clawhub undelete @ada/pdf-tools --yes")
     assert "1.0.1" in machine.shell("npx clawhub update --all")
+
+
+def test_it_downloads_the_report_of_what_was_held_as_its_uploader_alone(env: WorkerEnv, machine: ClientMachine) -> None:
+    machine.shell(f"npx clawhub login --token {token_for(env, 'ada')} --no-input")
+    (machine.work / "key-helper").mkdir()
+    (machine.work / "key-helper/SKILL.md").write_text(EVIL)
+    machine.shell("npx clawhub publish key-helper --version 1.0.0")
+    line = "npx clawhub scan download key-helper --version 1.0.0"
+    assert "key-helper 1.0.0 is still being checked" in machine.shell(line, code=1)
+    async_to_sync(drain)(env)
+
+    assert "Report ZIP:" in machine.shell(line)
+    assert report(machine, "clawhub-scan-key-helper-1.0.0.zip")["artifact"]["slug"] == "key-helper"
+    machine.shell("npx clawhub scan download @ada/key-helper --version 1.0.0 --output mine.zip")
+    with zipfile.ZipFile(machine.work / "mine.zip") as archive:
+        assert json.loads(archive.read("clawscan.json"))["verdict"] == "suspicious"
+
+    machine.shell(f"npx clawhub login --token {token_for(env, 'eve')} --no-input")
+    assert "Skill not found" in machine.shell(line, code=1)
+    assert "no plugins" in machine.shell(f"{line} --kind plugin", code=1)

@@ -69,6 +69,7 @@ SHOWING: Final = (
             "/collections/everything/.well-known/agent-skills/index.json",
             *("/submissions/{submission}", "/api/v1/submissions", "/api/v1/submissions/{submission}"),
             *("/queue?group=published", "/queue?repository={url}", "/api/v1/skills/-/scan/{scan}"),
+            *("/api/v1/skills/-/scan/{scan}/download", "/api/v1/skills/-/scan/download/{slug}?version={version}"),
         )
     ),
     *(one for one in every_request() if one.path == "/mcp" and "skills/" in one.data),
