@@ -36,6 +36,7 @@ from vskill.worker_context import require_worker_env
 _MOST_OF_REPOSITORY = 200
 # Submissions of one group that it shows.
 _MOST_OF_GROUP = 40
+_MOST_WAITING = 100
 
 
 @require_safe
@@ -131,12 +132,15 @@ def _queue_rows(
     env: WorkerEnv, repository: str, group: str
 ) -> tuple[dict[State, HowMany], list[SubmissionEntry], list[SubmissionEntry]]:
     shown = partial(shown_submissions, env)
-    if group:
-        states = [state for state, info in STATES.items() if info.group == group]
+    counts = count_states(env)
+    if repository and not group:
+        return counts, get_submission_index(env, repo_url=repository, limit=_MOST_OF_REPOSITORY, shown=shown), []
+    # There is a query for each state, and mostly nothing is in those that a submission only passes.
+    wanted = [state for state, info in STATES.items() if info.group == group] if group else sorted(ACTIVE_STATES)
+    states = [state for state in wanted if counts[state].number]
+    found: list[SubmissionEntry] = []
+    if states and group:
         found = get_submission_index(env, states=states, repo_url=repository, limit=_MOST_OF_GROUP, shown=shown)
-        return count_states(env), found, []
-    if repository:
-        found = get_submission_index(env, repo_url=repository, limit=_MOST_OF_REPOSITORY, shown=shown)
-        return count_states(env), found, []
-    waiting = get_submission_index(env, states=ACTIVE_STATES, limit=100, oldest_first=True, shown=shown)
-    return count_states(env), waiting, recently_decided(env, shown=shown)
+    elif states:
+        found = get_submission_index(env, states=states, limit=_MOST_WAITING, oldest_first=True, shown=shown)
+    return counts, found, [] if group else recently_decided(env, shown=shown)

@@ -1,9 +1,10 @@
-"""The database router: the models of the product live in the database of the current worker environment."""
+"""The database router, by which models live in the database of the current worker environment, and prepared cursors."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
+from django.db import connections
 from django.db.models import Model
 
 from vskill.worker_context import get_worker_env
@@ -22,3 +23,14 @@ class WorkerEnvRouter:
         return env.database if env is not None else None
 
     db_for_write = db_for_read
+
+
+def prepared_cursor(alias: str) -> Any:
+    """Return a cursor whose statements PostgreSQL parses and plans once for a connection; on SQLite any cursor.
+
+    It is for statements whose text is always the same and whose best plan hangs on no value, such as look-ups of an
+    index: a statement with many parts takes longer to plan than to run.
+    """
+    connection = connections[alias]
+    make = getattr(connection, "prepared_cursor", connection.cursor)
+    return make()

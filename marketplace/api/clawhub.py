@@ -43,7 +43,6 @@ from marketplace.errors import InvalidListing
 from marketplace.judgement import verdict_of
 from marketplace.models import SkillEntry, SkillVersion
 from marketplace.skills.answers import search_answer
-from marketplace.skills.filter_checks import check_filters
 from marketplace.skills.newest_scan import newest_scan
 from marketplace.skills.slugs import base_slug
 from marketplace.skills.visibility import light_versions
@@ -98,11 +97,11 @@ def skills(call: ApiCall) -> HttpResponse:
     given = parameter(call, "sort")
     sort = _SORTS.get(given, given)
     filters = SkillFilters(query=parameter(call, "q"), **{name: parameter(call, name) for name in _FILTERS})
-    check_filters(call.env, filters)
     if sort not in SORTS:
         raise InvalidListing(f"A list has no order {given!r}. Choose one of {', '.join(SORTS)}.")
     cursor = parameter(call, "cursor", longest=LONGEST_CURSOR) or None
-    page = list_skills(call.env, filters, sort=sort, limit=requested_limit(call, *LIST_LIMIT), cursor=cursor)
+    limit = requested_limit(call, *LIST_LIMIT)
+    page = list_skills(call.env, filters, sort=sort, limit=limit, cursor=cursor, strict=True)
     items = [list_item(offered.skill, offered.latest) for offered in with_latest_versions(call.env, page.skills)]
     return json_response({"items": items, "nextCursor": page.next_cursor, **loosened_fields(page.loosened)})
 

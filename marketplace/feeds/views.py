@@ -13,7 +13,6 @@ from marketplace.api.http import SAFE, ApiCall, api_view, parameter, tagged_resp
 from marketplace.api.lookup import no_publisher
 from marketplace.catalog import SkillFilters, list_skills
 from marketplace.feeds.atom import About, feed_of_skills, feed_of_withdrawals
-from marketplace.skills.filter_checks import check_filters
 from marketplace.skills.handles import present_handle
 from marketplace.skills.recently_withdrawn import recently_withdrawn
 from vskill.visitors.reads import list_reads
@@ -42,11 +41,10 @@ def feed(call: ApiCall) -> HttpResponseBase:
     takes_only(call, *FILTERS)
     given = {name: value for name in FILTERS if (value := parameter(call, name, longest=LONGEST).strip())}
     filters = SkillFilters(query=given.get("q", ""), **{name: given.get(name, "") for name in FILTERS[1:]})
-    check_filters(call.env, filters)
     query = f"?{urlencode(given)}" if given else ""
     title = _TITLES[kind] + "".join(f" · {value}" for value in given.values())
     about = About(title, "What this registry lists, each after its checks.", base, own + query, f"/skills{query}")
-    page = list_skills(call.env, filters, sort=_SORTS[kind], limit=MOST_ENTRIES)
+    page = list_skills(call.env, filters, sort=_SORTS[kind], limit=MOST_ENTRIES, strict=True)
     return tagged_response(call, feed_of_skills(about, page.skills, by_change=kind == "updated"), CONTENT_TYPE)
 
 

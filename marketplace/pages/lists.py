@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Final
 
+from django.template.loader import render_to_string
 from django.utils import timezone
+from django.utils.safestring import SafeString
 
 from marketplace.addresses import collection_href, publisher_href, skill_href
 from marketplace.catalog import FacetValue, HowMany, SkillFilters, SkillPage, fetchable_versions, figures, list_skills
@@ -17,7 +19,6 @@ from marketplace.pages.list_query import FACETS, FILTERS, ListQuery
 from marketplace.pages.wording import capability_words, published_words
 from marketplace.pictures.weeks import weekly_activity, weekly_publications
 from marketplace.skill_sets.reading import newest_collections
-from marketplace.skills.filter_checks import check_filters
 from marketplace.skills.handles import short_handle
 from vskill.environments import WorkerEnv
 from vskill.hidden_characters import visible
@@ -77,9 +78,8 @@ def home_context(env: WorkerEnv) -> dict[str, Any]:
 def list_context(env: WorkerEnv, query: ListQuery) -> dict[str, Any]:
     """Return the context of the list that ``query`` describes; raise ``InvalidListing`` for another list's cursor."""
     filters = SkillFilters(query=query.q, **query.filters)
-    check_filters(env, filters)
     asked: dict[str, Any] = {"sort": query.order, "cursor": query.cursor or None, "facets": FACETS}
-    page = list_skills(env, filters, limit=PAGE_SIZE, count=True, **asked)
+    page = list_skills(env, filters, limit=PAGE_SIZE, count=True, strict=True, **asked)
     return {
         "query": query.q,
         "query_shown": visible(query.q),
@@ -88,7 +88,7 @@ def list_context(env: WorkerEnv, query: ListQuery) -> dict[str, Any]:
         "kept": query.kept(),
         "total": page.total,
         "as_of": timezone.now(),
-        "facets": _facets(query, page.facets),
+        "facets": _facets(query.change(), tuple((name, tuple(values)) for name, values in page.facets.items())),
         "filters": [
             {"label": f"{FILTERS[name]}: {_words(name, value)[0]}", "href": query.href(**{name: ""})}
             for name, value in query.filters.items()
@@ -132,21 +132,25 @@ def _page_links(query: ListQuery, page: SkillPage) -> dict[str, Any]:
     }
 
 
-def _facets(query: ListQuery, counts: Mapping[str, list[FacetValue]]) -> list[dict[str, Any]]:
-    facets = []
-    for name, label in FACETS.items():
-        chosen = query.filters.get(name, "")
-        known: dict[str, HowMany | None] = {one.value: HowMany(one.number, one.or_more) for one in counts[name]}
-        if chosen:
-            # The chosen value is always an option, even if rare or gone, because that is how it is deselected.
-            known.setdefault(chosen, None)
-        options = []
-        for value, found in known.items():
-            words, icon = _words(name, value)
-            href = query.href(**{name: "" if value == chosen else value})
-            options.append({"label": words, "icon": icon, "found": found, "href": href, "active": value == chosen})
-        facets.append({"label": label, "options": options})
-    return facets
+@lru_cache(maxsize=256)
+def _facets(query: ListQuery, counts: tuple[tuple[str, tuple[FacetValue, ...]], ...]) -> SafeString:
+    """Draw the facets with their links; between two publications most lists have the same counts, so they are kept."""
+    shown = [_facet(query, name, values) for name, values in counts]
+    return render_to_string("marketplace/components/facets.html", {"facets": shown})
+
+
+def _facet(query: ListQuery, name: str, counts: tuple[FacetValue, ...]) -> dict[str, Any]:
+    chosen = query.filters.get(name, "")
+    known: dict[str, HowMany | None] = {one.value: HowMany(one.number, one.or_more) for one in counts}
+    if chosen:
+        # The chosen value is always an option, even if rare or gone, because that is how it is deselected.
+        known.setdefault(chosen, None)
+    options = []
+    for value, found in known.items():
+        words, icon = _words(name, value)
+        href = query.href(**{name: "" if value == chosen else value})
+        options.append({"label": words, "icon": icon, "found": found, "href": href, "active": value == chosen})
+    return {"label": FACETS[name], "options": options}
 
 
 def _words(facet: str, value: str) -> tuple[str, str]:

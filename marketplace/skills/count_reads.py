@@ -21,6 +21,7 @@ from marketplace.skills.counts import (
     Key,
     list_of,
 )
+from vskill.db import prepared_cursor
 from vskill.environments import WorkerEnv
 from vskill.kv.rows import column_types, with_rows
 
@@ -28,24 +29,26 @@ from vskill.kv.rows import column_types, with_rows
 _LONGEST: Final = tuple(int(getattr(SkillCount._meta.get_field(name), "max_length", 0)) for name in COLUMNS[1:])
 _COUNTS: Final = f'"{SkillCount._meta.db_table}"'
 _CHANGES: Final = f'"{SkillCountChange._meta.db_table}"'
-_OF_LIST: Final = "namespace = %(namespace)s AND within = %(within)s AND kind = %(kind)s"
-
 _OF_KEY: Final = "t.namespace = %(namespace)s AND t.within = v.column1 AND t.kind = v.column2 AND t.value = v.column3"
 _EACH: Final = f"""
-SELECT v.column1, v.column2, v.column3, COALESCE((SELECT t.count FROM {_COUNTS} t WHERE {_OF_KEY}), 0)
-     + COALESCE((SELECT SUM(t.change) FROM {_CHANGES} t WHERE {_OF_KEY}), 0) FROM v
+SELECT -1 AS list, v.column1 AS within, v.column2 AS kind, v.column3 AS value,
+       COALESCE((SELECT t.count FROM {_COUNTS} t WHERE {_OF_KEY}), 0)
+     + COALESCE((SELECT SUM(t.change) FROM {_CHANGES} t WHERE {_OF_KEY}), 0) AS found FROM v
 """  # noqa: S608 - names of our own models
 
 # As many of the highest as are wanted, one more for each value that is being changed, and those values themselves:
-# among these are the highest of all, whatever the changes are.
+# among these are the highest of all, whatever the changes are. The number of the list stands in place of ``@``.
+_OF_LIST: Final = "namespace = %(namespace)s AND within = %(within@)s AND kind = %(kind@)s"
 _HIGHEST: Final = f"""
+SELECT * FROM (
 WITH changed AS (SELECT value, SUM(change) AS change FROM {_CHANGES} WHERE {_OF_LIST} GROUP BY value),
      best AS (SELECT value FROM {_COUNTS} WHERE {_OF_LIST} AND count > 0 ORDER BY count DESC, value
               LIMIT %(limit)s + (SELECT COUNT(*) FROM changed)),
      seen AS (SELECT value FROM best UNION SELECT value FROM changed),
      summed AS (SELECT value, COALESCE((SELECT count FROM {_COUNTS} c WHERE {_OF_LIST} AND c.value = seen.value), 0)
                      + COALESCE((SELECT change FROM changed WHERE changed.value = seen.value), 0) AS found FROM seen)
-SELECT value, found FROM summed WHERE found > 0 ORDER BY found DESC, value LIMIT %(limit)s
+SELECT @ AS list, '' AS within, '' AS kind, value, found FROM summed
+WHERE found > 0 ORDER BY found DESC, value LIMIT %(limit)s) AS list@
 """  # noqa: S608 - names of our own models
 
 _FIGURES: Final = f"""
@@ -128,24 +131,54 @@ def _of_days(env: WorkerEnv, within: str, since: date) -> dict[str, dict[date, i
 
 def counts_of(env: WorkerEnv, keys: Sequence[Key]) -> dict[Key, int]:
     """Return the counts with these keys; a key that is longer than the table holds has none."""
-    found = dict.fromkeys(keys, 0)
-    storable = [key for key in keys if all(len(part) <= most for part, most in zip(key, _LONGEST, strict=True))]
-    if not storable:
-        return found
-    types = column_types(SkillCount, COLUMNS[1:], env.database)
-    given, parameters = with_rows(connections[env.database].vendor, types, storable)
-    rows = _rows(env, f"{given} {_EACH}", parameters)
-    return found | {(within, kind, value): max(0, int(count)) for within, kind, value, count in rows}
+    return read_kept(env, keys).counts
 
 
 def highest(env: WorkerEnv, within: str, kind: str, limit: int) -> list[tuple[str, int]]:
     """Return the most frequent values of the facet ``kind`` in the list ``within``, at most ``limit``, with counts."""
-    rows = _rows(env, _HIGHEST, {"within": within, "kind": kind, "limit": limit})
-    return [(value, int(count)) for value, count in rows]
+    return read_kept(env, (), [(within, kind)], limit=limit).highest[within, kind]
+
+
+@dataclass(frozen=True)
+class KeptCounts:
+    """Counts by their keys, and of each facet of a list (its name, and what facet) the most frequent values."""
+
+    counts: dict[Key, int]
+    highest: dict[tuple[str, str], list[tuple[str, int]]]
+
+
+def read_kept(
+    env: WorkerEnv, keys: Sequence[Key], facets: Sequence[tuple[str, str]] = (), *, limit: int = 1
+) -> KeptCounts:
+    """Return the counts with these ``keys``, and at most ``limit`` values of each of ``facets``, by one statement.
+
+    A key that is longer than the table holds has none. One of ``facets`` is the name of a list and what facet of it.
+    """
+    found = dict.fromkeys(keys, 0)
+    storable = [key for key in keys if all(len(part) <= most for part, most in zip(key, _LONGEST, strict=True))]
+    parts, given, parameters = [], "", dict[str, Any]()
+    if storable:
+        types = column_types(SkillCount, COLUMNS[1:], env.database)
+        given, parameters = with_rows(connections[env.database].vendor, types, storable)
+        parts.append(_EACH)
+    for number, (within, kind) in enumerate(facets):
+        parts.append(_HIGHEST.replace("@", str(number)))
+        parameters |= {f"within{number}": within, f"kind{number}": kind, "limit": limit}
+    values: dict[tuple[str, str], list[tuple[str, int]]] = {facet: [] for facet in facets}
+    for number, within, kind, value, count in (
+        _rows(env, given + " UNION ALL ".join(parts), parameters) if parts else ()
+    ):
+        if number < 0:
+            found[within, kind, value] = max(0, int(count))
+        else:
+            values[facets[number]].append((value, int(count)))
+    for among in values.values():
+        among.sort(key=lambda one: (-one[1], one[0]))
+    return KeptCounts(found, values)
 
 
 def _rows(env: WorkerEnv, text: str, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
-    with connections[env.database].cursor() as cursor:
+    with prepared_cursor(env.database) as cursor:
         cursor.execute(text, {"namespace": env.name, **parameters})
         rows: list[tuple[Any, ...]] = cursor.fetchall()
         return rows

@@ -8,7 +8,7 @@ of them then is that there are at least so many.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import astuple, dataclass, replace
 from functools import cached_property
 from typing import Any, Final, NamedTuple
@@ -18,7 +18,7 @@ from django.db.models.lookups import Exact, LessThanOrEqual
 
 from marketplace.derived_models import SkillFacet
 from marketplace.models import SkillEntry
-from marketplace.skills.count_reads import counts_of, highest
+from marketplace.skills.count_reads import KeptCounts, read_kept
 from marketplace.skills.counts import COUNTED_FACETS, TOTAL, Key, list_of
 from marketplace.skills.handles import present_handle
 from marketplace.skills.many_keys import rows_of
@@ -88,43 +88,72 @@ class Unindexed(Func):
 class FilteredSkills:
     """The listed skills of an environment that pass ``filters``; call its methods on a database thread."""
 
-    def __init__(self, env: WorkerEnv, filters: SkillFilters, *, last: int | None = None) -> None:
-        """Begin with nothing read; ``last`` is the key of the last skill that is looked at, by default any."""
-        self._env = env
-        self._last = last
-        self._filters = filters = replace(filters, publisher=present_handle(env, filters.publisher))
-        self._facets = {name: value for name in (*_COLUMN_FACETS, *_ROW_FACETS) if (value := getattr(filters, name))}
+    def __init__(
+        self, env: WorkerEnv, filters: SkillFilters, *, last: int | None = None, facets: Collection[str] = ()
+    ) -> None:
+        """Begin with nothing read but who the publisher is.
 
-    @cached_property
+        ``last`` is the key of the last skill that is looked at, by default any, and ``facets`` are those that ``facet``
+        is called for.
+        """
+        self.env = env
+        self._last = last
+        self._asked = tuple(facets)
+        self._filter_by(filters)
+        # A count says that it is a handle; without one it may be the short or the former name of a publisher.
+        if filters.publisher and not self.kept_count("publisher"):
+            self._filter_by(replace(filters, publisher=present_handle(env, filters.publisher)))
+
+    def _filter_by(self, filters: SkillFilters) -> None:
+        self.filters = filters
+        self._facets = {name: value for name in (*_COLUMN_FACETS, *_ROW_FACETS) if (value := getattr(filters, name))}
+        # Each read follows the filters.
+        self.__dict__.pop("_kept", None)
+
+    @property
     def _storable(self) -> bool:
         # No row can hold another value, and PostgreSQL raises an error for it in a query.
-        return all(is_storable(value) for value in astuple(self._filters))
+        return all(is_storable(value) for value in astuple(self.filters))
+
+    @cached_property
+    def _kept(self) -> KeptCounts:
+        """Read what is kept of all that this list can be asked for, by one statement."""
+        if self.sees_more or not self._storable:
+            return KeptCounts({}, {})
+        keys = [("", name, value) for name, value in self._facets.items() if name in COUNTED_FACETS]
+        total = self._kept_total()
+        facets = [(list_of(self._others(name)), name) for name in self._asked if self._is_kept(name)]
+        return read_kept(
+            self.env, list(dict.fromkeys([*keys, *([total] if total else [])])), facets, limit=FACET_VALUES
+        )
+
+    def kept_count(self, name: str) -> int | None:
+        """Return how many skills the chosen value of a facet alone leaves, ``None`` where no count of that is kept."""
+        return self._kept.counts.get(("", name, self._facets.get(name, "")))
 
     @cached_property
     def _known(self) -> Mapping[str, int]:
         """Return how many skills each facet alone leaves, to ``_FEW`` and one where no count is kept."""
-        counted = () if self._sees_more else COUNTED_FACETS
-        kept = {name: value for name, value in self._facets.items() if name in counted}
-        found = counts_of(self._env, [("", name, value) for name, value in kept.items()]) if kept else {}
-        known = {name: found["", name, value] for name, value in kept.items()}
-        for name in self._facets.keys() - kept.keys():
-            known[name] = self._having(name)[: _FEW + 1].count()
-        return known
+        kept = {name: self.kept_count(name) for name in self._facets}
+        return {
+            name: self._having(name)[: _FEW + 1].count() if found is None else found for name, found in kept.items()
+        }
 
     def parts(self) -> list[QuerySet[SkillEntry]]:
         """Return the skills as unordered queries, each of which follows the index of an order."""
         parts = [self._passing(part=one) for one in parts_of_lists()]
-        return self.hits.skills(parts) if self._filters.query else parts
+        return self.hits.skills(parts) if self.filters.query else parts
 
     @cached_property
-    def _sees_more(self) -> bool:
+    def sees_more(self) -> bool:
+        """Return whether whoever asks is shown a skill that is not public."""
         # The counts that are kept are those of public skills.
-        return sees_more(self._env)
+        return sees_more(self.env)
 
     @cached_property
     def hits(self) -> Hits:
         """Return what the query finds."""
-        return Hits(self._passing(), self._filters.query, few=self._are_few())
+        return Hits(self._passing(), self.filters.query, few=self._are_few())
 
     def _rarest(self, without: str = "") -> str:
         names = [name for name in self._facets if name != without]
@@ -140,7 +169,7 @@ class FilteredSkills:
 
         ``part`` is that of ``listed_skills``.
         """
-        skills: QuerySet[SkillEntry] = SkillEntry.objects.using(self._env.database)
+        skills: QuerySet[SkillEntry] = SkillEntry.objects.using(self.env.database)
         if not self._storable:
             return skills.none()
         names = [name for name in self._facets if name != without]
@@ -150,12 +179,12 @@ class FilteredSkills:
             skills = listed_skills(skills.filter(pk__in=self._having(rarest).values(_id_of(rarest))), part)
             names.remove(rarest)
         else:
-            skills = listed_skills(skills.filter(namespace=self._env.name), part)
+            skills = listed_skills(skills.filter(namespace=self.env.name), part)
         for name in names:
             skills = skills.filter(self._condition(name))
         if self._last is not None:
             skills = skills.filter(LessThanOrEqual(Unindexed(F("pk")), self._last))
-        if prefix := self._filters.prefix:
+        if prefix := self.filters.prefix:
             skills = skills.filter(slug__gte=prefix)
             if (end := prefix_end(prefix)) is not None:
                 skills = skills.filter(slug__lt=end)
@@ -167,7 +196,7 @@ class FilteredSkills:
 
     def _rows(self, *, without: str = "") -> list[Row]:
         """Return the keys and columns of skills, one more than are counted."""
-        if self._filters.query:
+        if self.filters.query:
             others = self._passing(without=without)
             hits = self.hits.among(others, few=self._are_few(without)) if without else self.hits
             return hits.first_rows(self._most + 1)
@@ -175,13 +204,13 @@ class FilteredSkills:
 
     @property
     def _most(self) -> int:
-        return MOST_FOUND if self._filters.query else MOST_COUNTED
+        return MOST_FOUND if self.filters.query else MOST_COUNTED
 
     def how_many(self) -> HowMany:
         """Return how many skills there are."""
         key = self._kept_total()
         if key is not None:
-            return HowMany(counts_of(self._env, [key])[key])
+            return HowMany(self._kept.counts[key])
         found = len(self._sample)
         return HowMany(min(found, self._most), found > self._most)
 
@@ -190,9 +219,8 @@ class FilteredSkills:
 
         Where those leave more skills than can be counted, values and counts are those of so many of them.
         """
-        others = {other: value for other, value in self._facets.items() if other != name}
-        if self._only_kept(others) and name in COUNTED_FACETS:
-            return [FacetValue(*row) for row in highest(self._env, list_of(others), name, FACET_VALUES)]
+        if self._is_kept(name):
+            return [FacetValue(*row) for row in self._kept.highest[list_of(self._others(name)), name]]
         rows = self._sample if name not in self._facets else self._rows(without=name)
         among = rows[: self._most]
         if name in _COLUMN_FACETS:
@@ -200,14 +228,20 @@ class FilteredSkills:
             counts = Counter(str(value) for row in among if (value := row[place]))
         else:
             # By their skills alone: SQLite would follow the index of the values past those of all skills.
-            held = rows_of(SkillFacet.objects.using(self._env.database), "skill_id", [row[0] for row in among])
+            held = rows_of(SkillFacet.objects.using(self.env.database), "skill_id", [row[0] for row in among])
             counts = Counter(held.filter(kind=_ROW_FACETS[name]).values_list("value", flat=True))
         most = sorted(counts.items(), key=lambda one: (-one[1], one[0]))[:FACET_VALUES]
         return [FacetValue(value, count, len(rows) > self._most) for value, count in most]
 
+    def _others(self, name: str) -> dict[str, str]:
+        return {other: value for other, value in self._facets.items() if other != name}
+
+    def _is_kept(self, name: str) -> bool:
+        return name in COUNTED_FACETS and self._only_kept(self._others(name))
+
     def _only_kept(self, facets: Mapping[str, str]) -> bool:
-        others = self._filters.query or self._filters.prefix
-        return self._storable and not others and not self._sees_more and all(name in COUNTED_FACETS for name in facets)
+        others = self.filters.query or self.filters.prefix
+        return self._storable and not others and not self.sees_more and all(name in COUNTED_FACETS for name in facets)
 
     def _kept_total(self) -> Key | None:
         """Return the count that is the length of this list, ``None`` where none is kept."""
@@ -227,12 +261,12 @@ class FilteredSkills:
         """Return the rows with the chosen value of a facet: those of skills, or of ``SkillFacet``."""
         if name in _ROW_FACETS:
             return self._facet_rows(name).filter(value=self._facets[name])
-        rows: QuerySet[Any] = SkillEntry.objects.using(self._env.database).filter(namespace=self._env.name)
+        rows: QuerySet[Any] = SkillEntry.objects.using(self.env.database).filter(namespace=self.env.name)
         return rows.filter(**{_COLUMN_FACETS[name]: self._facets[name]})
 
     def _facet_rows(self, name: str) -> QuerySet[SkillFacet]:
-        rows = SkillFacet.objects.using(self._env.database)
-        return rows.filter(namespace=self._env.name, kind=_ROW_FACETS[name])
+        rows = SkillFacet.objects.using(self.env.database)
+        return rows.filter(namespace=self.env.name, kind=_ROW_FACETS[name])
 
 
 def _id_of(name: str) -> str:

@@ -17,6 +17,7 @@ from marketplace.errors import InvalidListing
 from marketplace.models import SkillEntry
 from marketplace.search.loosening import Asked
 from marketplace.skills.counts import COUNTED_FACETS
+from marketplace.skills.filter_checks import check_filters
 from marketplace.skills.filtered import EVERY_SKILL, FacetValue, FilteredSkills, HowMany, SkillFilters
 from marketplace.skills.search import Place, check_query
 from vskill.environments import WorkerEnv
@@ -64,6 +65,7 @@ def list_skills(
     cursor: str | None = None,
     count: bool = False,
     facets: Collection[str] = (),
+    strict: bool = False,
 ) -> SkillPage:
     """Return one page of the listed skills; call it on a database thread.
 
@@ -71,7 +73,7 @@ def list_skills(
     ``newest`` otherwise. ``limit`` is cut to 1 to ``MAX_PAGE``. ``cursor`` is the ``next_cursor`` of a page with the
     same filters and order; the page starts after the last skill of that one, so skills that are published meanwhile
     neither repeat nor hide another. ``count`` has the whole list counted, and each of ``facets``. Raises
-    ``InvalidListing`` for another order or cursor.
+    ``InvalidListing`` for another order or cursor, and with ``strict`` for what ``check_filters`` does.
     """
     sort = sort or ("relevance" if filters.query else "newest")
     if sort not in SORTS or (sort == "relevance" and not filters.query):
@@ -85,7 +87,9 @@ def list_skills(
         # What is published while somebody reads on is not looked at: it could take the place of another skill among
         # those that are scored, or be found as it was typed where nothing was.
         after, last = _read_place(cursor, binding) if cursor else (None, _last_skill(env))
-    found = FilteredSkills(env, filters, last=last)
+    found = FilteredSkills(env, filters, last=last, facets=facets)
+    if strict:
+        check_filters(found)
     # Before the page, which needs the first of what is counted.
     total = found.how_many() if count else None
     if last is not None:
@@ -166,7 +170,7 @@ def facet_counts(
 
     A facet's counts follow all ``filters`` but its own. See ``FilteredSkills.facet``.
     """
-    found = FilteredSkills(env, filters)
+    found = FilteredSkills(env, filters, facets=names)
     return {name: found.facet(name) for name in names}
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 from django.db.models import QuerySet
 
@@ -32,9 +32,12 @@ _BELOW: Final = 2**62
 # What the facets of a list are counted by: columns of a skill.
 COLUMNS: Final = ("verdict", "publisher_handle", "license")
 
+# What is read of a skill, so that what is counted can be scored without another statement.
+_READ: Final = ("pk", *COLUMNS, "slug", "downloads", *(f"search_document__{name}" for name in SCORED_FIELDS))
+
 Place = tuple[int, int]
-Row = tuple[int, str, str, str]
-"""The key of a skill and its ``COLUMNS``."""
+Row = tuple[Any, ...]
+"""The key of a skill, its ``COLUMNS``, and of a hit also what it is scored by."""
 
 
 def check_query(query: str) -> None:
@@ -66,7 +69,7 @@ class Hits:
         self._first: list[Row] = []
         self._read = 0
         self._at_once = MOST_SCORED + 1
-        self._names: list[int] | None = None
+        self._names: list[Row] | None = None
 
     @cached_property
     def asked(self) -> Asked:
@@ -119,12 +122,12 @@ class Hits:
                 break
             if whole and len(near) < some:
                 continue
-            found = {row[0]: row for row in rows_of(self._skills, "pk", near).values_list("pk", *COLUMNS)}
+            found = {row[0]: row for row in rows_of(self._skills, "pk", near).values_list(*_READ)}
             rows = [found[pk] for pk in near if pk in found][:most]
             if len(rows) == most or len(near) < some:
                 return rows
         matched = by_position(matching(self._skills, asked.alternatives, few=self._few))
-        return list(matched.values_list("pk", *COLUMNS)[:most])
+        return list(matched.values_list(*_READ)[:most])
 
     def _is_few(self, number: int) -> bool:
         return len(self.first_rows(number + 1)) <= number
@@ -146,11 +149,14 @@ class Hits:
     @cached_property
     def _scored(self) -> list[Place]:
         candidates = self._candidates()
-        columns = [f"search_document__{name}" for name in SCORED_FIELDS]
-        # By their keys alone: what else they pass is known, and SQLite would follow an index past all others for it.
-        rows = rows_of(self._every, "pk", candidates).values_list("pk", "slug", "downloads", "verdict", *columns)
+        read = {row[0]: row for row in (*self._first, *(self._names or ()))}
+        if others := [pk for pk in candidates if pk not in read]:
+            # By their keys alone: what else they pass is known, and SQLite would follow an index past all others.
+            read |= {row[0]: row for row in rows_of(self._every, "pk", others).values_list(*_READ)}
         places = []
-        for pk, slug, downloads, verdict, *texts in rows:
+        for pk, verdict, _publisher, _license, slug, downloads, *texts in (
+            read[one] for one in candidates if one in read
+        ):
             fields = dict(zip(SCORED_FIELDS, texts, strict=True))
             is_slug = slug == self._slug
             places.append((score(fields, self._terms, is_slug=is_slug, downloads=downloads, verdict=verdict), pk))
@@ -163,13 +169,14 @@ class Hits:
             if self._is_few(MOST_SCORED):
                 return self.first(MOST_SCORED)
             self._names = self._read_names(asked)
-        if len(self._names) < MOST_SCORED:
-            return list(dict.fromkeys([*self._names, *self.first(MOST_SCORED)]))[:MOST_SCORED]
-        return list(dict.fromkeys([*self._exact(), *self._names]))[:MOST_SCORED]
+        names = [row[0] for row in self._names]
+        if len(names) < MOST_SCORED:
+            return list(dict.fromkeys([*names, *self.first(MOST_SCORED)]))[:MOST_SCORED]
+        return list(dict.fromkeys([*self._exact(), *names]))[:MOST_SCORED]
 
-    def _read_names(self, asked: Asked) -> list[int]:
+    def _read_names(self, asked: Asked) -> list[Row]:
         found = by_position(matching(self._skills, asked.alternatives, in_names=True, few=self._few))
-        return list(found.values_list("pk", flat=True)[:MOST_SCORED])
+        return list(found.values_list(*_READ)[:MOST_SCORED])
 
     def _exact(self) -> list[int]:
         """Return the key of the skill whose slug is the query, where its name has every word."""

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import Any, Final, Protocol
 
-from django.db import connections
 from django.db.models import Q, QuerySet
 
 from marketplace.models import SkillEntry, SkillVersion
 from marketplace.records import Visibility, shown_as
 from vskill.accounts.audiences import MEMBERS, TEAM, seeing
+from vskill.db import prepared_cursor
 from vskill.environments import WorkerEnv
 
 _WITHHELD: Final = (Visibility.QUARANTINED, Visibility.DELETED)
@@ -104,7 +104,7 @@ def words_in_use(env: WorkerEnv) -> set[str]:
         f"SELECT ({following}) FROM word WHERE word.found IS NOT NULL) "
         "SELECT found FROM word WHERE found IS NOT NULL"
     )
-    with connections[env.database].cursor() as cursor:
+    with prepared_cursor(env.database) as cursor:
         cursor.execute(text, {"namespace": env.name})
         return {str(found) for (found,) in cursor.fetchall()}
 

@@ -11,6 +11,7 @@ from marketplace.catalog import HowMany
 from submissions.models import SubmissionEntry
 from submissions.states import State
 from submissions.store.shown import hides_any, shown_submissions
+from vskill.db import prepared_cursor
 from vskill.environments import WorkerEnv
 from vskill.kv.statements import statements
 
@@ -27,7 +28,7 @@ def count_states(env: WorkerEnv) -> dict[State, HowMany]:
         shown = shown_submissions(env, rows)
         return {state: _bounded(shown.filter(state=state)[: MOST_COUNTED + 1].count()) for state in State}
     parameters = [one for state in State for one in (env.name, str(state), MOST_COUNTED + 1)]
-    with connections[env.database].cursor() as cursor:
+    with prepared_cursor(env.database) as cursor:
         cursor.execute(_statement(connections[env.database].vendor), parameters)
         found = cursor.fetchone()
     return {state: _bounded(int(number)) for state, number in zip(State, found, strict=True)}

@@ -64,6 +64,8 @@ class _ChunkReader:
         self.outcomes: dict[str, Outcome] = {}
 
     def read(self, keys: Sequence[str]) -> None:
+        if not keys:
+            return
         if self._given_up():
             self._settle(keys, Status.TIMED_OUT, "nobody waits for it any more")
             return

@@ -1,4 +1,4 @@
-"""Django's PostgreSQL backend, which checks connections that it takes from the pool and can limit their statements."""
+"""Django's PostgreSQL backend with checked connections of a pool, limits of statements, and statements planned once."""
 
 from __future__ import annotations
 
@@ -15,6 +15,14 @@ CANCEL_SECONDS: Final = 2.0
 _PLAIN_PLANS: Final = "SET max_parallel_workers_per_gather TO 0; SET jit TO off"
 
 logger = logging.getLogger(__name__)
+
+
+class _PreparedCursor(base.ServerBindingCursor):
+    """A cursor whose statements the server parses once for each connection, and soon plans once."""
+
+    def execute(self, query: Any, params: Any = None, **options: Any) -> Any:
+        """Execute a statement, with its values beside it and not in its text."""
+        return super().execute(query, params, **{**options, "prepare": True})
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
@@ -51,6 +59,21 @@ class DatabaseWrapper(base.DatabaseWrapper):
         connection.execute(_PLAIN_PLANS)
         super()._configure_connection(connection)  # type: ignore[misc]  # the stubs leave it out
         return True
+
+    def get_connection_params(self) -> dict[str, Any]:
+        """Return the parameters of a connection, which prepares the statements of ``prepared_cursor`` and no others."""
+        parameters: dict[str, Any] = super().get_connection_params()
+        return {**parameters, "prepare_threshold": 0}
+
+    def prepared_cursor(self) -> Any:
+        """Return a cursor for statements whose text is always the same and whose best plan hangs on no value."""
+        self.ensure_connection()
+        connection: psycopg.Connection[Any] = self.connection
+        usual, connection.cursor_factory = connection.cursor_factory, _PreparedCursor
+        try:
+            return self.cursor()
+        finally:
+            connection.cursor_factory = usual
 
     def limit_statements(self, seconds: float) -> None:
         """Have the server end the next statement after ``seconds``, or up to a quarter later.
