@@ -9,7 +9,11 @@ from django.db.models.functions import Now
 
 
 class HistoryEvent(models.Model):
-    """What was done to a skill or the block list, by whom and why; written with the change and never modified."""
+    """What was done to a skill or the block list, by whom and why; written with the change and never modified.
+
+    ``by_publisher`` is whether the skill's publisher did it: true for what a publisher may undo, false for what it may
+    not, since an operator did it, and ``None`` where the release that wrote the event did not say.
+    """
 
     namespace = models.CharField(max_length=64)
     subject = models.CharField(max_length=600, help_text="key of the entry, as it was then")
@@ -21,6 +25,7 @@ class HistoryEvent(models.Model):
     actor = models.CharField(max_length=150)
     reason = models.TextField(blank=True, default="")
     created_at = models.DateTimeField(db_default=Now())
+    by_publisher = models.BooleanField(null=True)
 
     class Meta:
         verbose_name = "event"

@@ -17,7 +17,7 @@ from submissions.scan_again import clawhub_report, clawhub_scan
 from submissions.scan_again import views as scan_again
 from submissions.staff_api import blocks, operating, reviewing
 from submissions.uploads import views as uploads
-from submissions.uploads import withdraw_views
+from submissions.uploads import withdraw_page, withdraw_views
 
 
 class SlugOfSkill(StringConverter):
@@ -39,6 +39,7 @@ app_name = "submissions"
 urlpatterns = [
     path("submit", submit_page.submit, name="submit"),
     path("account/publishers", claiming.own_publishers, name="own-publishers"),
+    path("account/withdraw", withdraw_page.withdraw_skill, name="withdraw"),
     path("queue", views.queue, name="queue"),
     path("account/notifications", notifications.notifications, name="notifications"),
     path("account/notifications/confirm/<str:token>", notifications.confirm_address, name="confirm-address"),

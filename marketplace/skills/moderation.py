@@ -29,9 +29,7 @@ def yank_version(env: WorkerEnv, slug: str, version: str, *, actor: str, reason:
     The latest version becomes the highest one that is left. ``actor`` and ``reason`` go into the history, and clients
     that fetch the version are shown the reason. Raises ``SkillNotFound`` and ``ReasonMissing``.
     """
-    _require(reason)
-    now = database_now(env.database)
-    return _mark(env, slug, Event("yanked", actor, reason, version), yanked_at=now, yank_reason=reason)
+    return _yank(env, slug, Event("yanked", actor, reason, version))
 
 
 def unyank(env: WorkerEnv, slug: str, version: str, *, actor: str, reason: str) -> SkillRecord:
@@ -82,6 +80,17 @@ def delete_skill(env: WorkerEnv, slug: str, *, actor: str, reason: str) -> Skill
     return _show(env, slug, Visibility.DELETED, Event("deleted", actor, reason))
 
 
+def withdraw_by_publisher(env: WorkerEnv, slug: str, version: str = "", *, actor: str, reason: str) -> SkillRecord:
+    """Delete a skill, or yank one ``version`` of it, as its publisher, who may take it back; return its record.
+
+    ``actor``, ``reason`` and what is raised are those of ``delete_skill`` and ``yank_version``.
+    """
+    if version:
+        return _yank(env, slug, Event("yanked", actor, reason, version, by_publisher=True))
+    _require(reason)
+    return _show(env, slug, Visibility.DELETED, Event("deleted", actor, reason, by_publisher=True))
+
+
 def restore(env: WorkerEnv, slug: str, *, actor: str, reason: str) -> SkillRecord:
     """Show a quarantined or deleted skill again, and return its record; yanked and quarantined versions stay so.
 
@@ -111,6 +120,11 @@ def rename_skill(env: WorkerEnv, slug: str, new_slug: str, *, actor: str, reason
         return move_skill(env, row, new_slug, actor=actor, reason=reason)
 
     return in_transaction(env, rename)
+
+
+def _yank(env: WorkerEnv, slug: str, event: Event) -> SkillRecord:
+    _require(event.reason)
+    return _mark(env, slug, event, yanked_at=database_now(env.database), yank_reason=event.reason)
 
 
 def _require(reason: str) -> None:

@@ -39,13 +39,15 @@ T = TypeVar("T")
 class Event:
     """One line of a skill's history: what was done (``published``, ``yanked``), by whom, why, and to which version.
 
-    ``version`` is empty where the event concerns the whole skill.
+    ``version`` is empty where the event concerns the whole skill, and ``by_publisher`` is true where its publisher did
+    it and may undo it.
     """
 
     action: str
     actor: str
     reason: str = ""
     version: str = ""
+    by_publisher: bool = False
 
 
 def skill_namespace(env: WorkerEnv) -> KVNamespace:
@@ -165,7 +167,7 @@ def note(env: WorkerEnv, row: SkillEntry, record: SkillRecord, event: Event) -> 
     """
     skill_namespace(env).put_sync(row.key, record.to_value(), expect_version=row.version)
     note_changed_places(env, row, row.record, record)
-    record_event(env, row.key, event.action, actor=event.actor, reason=event.reason, row=row, version=event.version)
+    _record(env, row, event)
     return record
 
 
@@ -212,11 +214,13 @@ def record_event(
     reason: str,
     row: SkillEntry | None = None,
     version: str = "",
+    by_publisher: bool = False,
 ) -> None:
     """Append one event to the history, with what the log and people are told; call it in the transaction of the change.
 
     ``subject`` is the key of the entry that was changed and ``row`` its skill, ``None`` where the entry is no skill.
-    ``action`` is a word such as ``blocked``; ``version`` names the version where the event concerns only one.
+    ``action`` is a word such as ``blocked``; ``version`` names the version where the event concerns only one,
+    and ``by_publisher`` is that of ``Event``.
     """
     event = HistoryEvent.objects.using(env.database).create(
         namespace=env.name,
@@ -226,6 +230,7 @@ def record_event(
         version=version,
         actor=actor,
         reason=reason.replace("\0", "\N{REPLACEMENT CHARACTER}"),
+        by_publisher=by_publisher,
     )
     if row is not None:
         note_change(env, action, row, version)
@@ -244,4 +249,17 @@ def _write_derived(env: WorkerEnv, row: SkillEntry, record: SkillRecord, event: 
     facets.bulk_create(
         SkillFacet(namespace=row.namespace, kind=kind, value=value, skill_id=row.pk) for kind, value in wanted
     )
-    record_event(env, row.key, event.action, actor=event.actor, reason=event.reason, row=row, version=event.version)
+    _record(env, row, event)
+
+
+def _record(env: WorkerEnv, row: SkillEntry, event: Event) -> None:
+    record_event(
+        env,
+        row.key,
+        event.action,
+        actor=event.actor,
+        reason=event.reason,
+        row=row,
+        version=event.version,
+        by_publisher=event.by_publisher,
+    )

@@ -16,10 +16,9 @@ from marketplace.skills.handles import is_named, present_handle, short_handle
 from marketplace.skills.publishers import claimed_address, is_uploaded
 from marketplace.skills.store import in_transaction
 from submissions.claiming.offers import is_giver, receiving_repository
+from submissions.uploads.acting import Acting, by_token, may_change
 from submissions.uploads.errors import UploadRefused
-from submissions.uploads.owners import may_change, operates
 from vskill.access_tokens.models import AccessToken
-from vskill.access_tokens.scopes import Scope
 from vskill.environments import WorkerEnv
 from vskill.hidden_characters import visible
 
@@ -43,14 +42,15 @@ def offer_for(env: WorkerEnv, token: AccessToken, named: Named, receiver: str, m
     It is done at once where the owner of the token may act for the receiver too. ``message`` is kept as the reason.
     Raises ``UploadRefused``, and what ``offer`` and ``accept`` raise.
     """
-    skill = _skill(env, token, named)
-    if not may_change(env, token, skill):
+    acting = by_token(env, token)
+    skill = _skill(env, acting, named)
+    if not may_change(env, acting, skill):
         raise UploadRefused(
             403,
             f"{skill.slug} is handed over by the account that uploads it or has claimed its publisher, with a token "
             f"for publish, or by an operator, with one for operate. {_UNCHANGED}",
         )
-    claim, actor = _receiver(env, receiver), token.user.get_username()
+    claim, actor = _receiver(env, receiver), acting.name
     if is_uploaded(str(skill.repo_url)):
         address = claimed_address(claim.publisher, skill.slug)
     else:
@@ -58,7 +58,7 @@ def offer_for(env: WorkerEnv, token: AccessToken, named: Named, receiver: str, m
 
     def make() -> SkillTransfer:
         made = offer(env, skill.slug, address, actor=actor, reason=message.strip())
-        if _acts_for(env, token, claim.publisher):
+        if _acts_for(env, acting, claim.publisher):
             return accept(env, made.pk, actor=actor)
         return made
 
@@ -71,33 +71,33 @@ def decide_for(env: WorkerEnv, token: AccessToken, named: Named, decision: str) 
     ``decision`` is one of the three: the receiver accepts and rejects, the giver cancels. Raises ``UploadRefused``, and
     what ``accept`` and ``refuse`` raise.
     """
+    acting = by_token(env, token)
     skill = find_skill_sync(env, named.slug.lower(), every=True)
     offered = open_offers(env).filter(skill=skill).first() if skill is not None else None
-    if offered is None or not _decides(env, token, offered, decision) or not _is_meant(env, offered.skill, named):
+    if offered is None or not _decides(env, acting, offered, decision) or not _is_meant(env, offered.skill, named):
         # Whoever has no part in an offer is told of none, and of the skill what everybody is told.
         slug = _visible(env, named).slug
         whose = "of yours" if decision == CANCEL else "to a publisher that you have claimed"
         raise UploadRefused(404, f"There is no open offer of {slug} {whose}. {_UNCHANGED}")
-    actor = token.user.get_username()
     if decision == ACCEPT:
-        return accept(env, offered.pk, actor=actor)
-    return refuse(env, offered.pk, actor=actor, by_receiver=decision == REJECT)
+        return accept(env, offered.pk, actor=acting.name)
+    return refuse(env, offered.pk, actor=acting.name, by_receiver=decision == REJECT)
 
 
-def _decides(env: WorkerEnv, token: AccessToken, offered: SkillTransfer, decision: str) -> bool:
+def _decides(env: WorkerEnv, acting: Acting, offered: SkillTransfer, decision: str) -> bool:
     if decision != CANCEL:
-        return _acts_for(env, token, offered.to_publisher)
-    return operates(env, token) or (token.allows(Scope.PUBLISH) and is_giver(env, token.user, offered))
+        return _acts_for(env, acting, offered.to_publisher)
+    return acting.operates or (acting.publishes and is_giver(env, acting.user, offered))
 
 
-def _acts_for(env: WorkerEnv, token: AccessToken, publisher: str) -> bool:
-    return operates(env, token) or (token.allows(Scope.PUBLISH) and owns(token.user, env, publisher))
+def _acts_for(env: WorkerEnv, acting: Acting, publisher: str) -> bool:
+    return acting.operates or (acting.publishes and owns(acting.user, env, publisher))
 
 
-def _skill(env: WorkerEnv, token: AccessToken, named: Named) -> SkillEntry:
+def _skill(env: WorkerEnv, acting: Acting, named: Named) -> SkillEntry:
     """Return the skill that is named: whoever may change it finds it also where it is shown to others alone."""
     found = find_skill_sync(env, named.slug.lower(), every=True)
-    if found is not None and _is_meant(env, found, named) and may_change(env, token, found):
+    if found is not None and _is_meant(env, found, named) and may_change(env, acting, found):
         return found
     return _visible(env, named)
 

@@ -88,6 +88,14 @@ def offers_of(env: WorkerEnv, user: Any, most: int = MOST_SHOWN) -> dict[str, li
     }
 
 
+def skills_of(env: WorkerEnv, user: Any, most: int = MOST_SHOWN) -> list[SkillEntry]:
+    """Return the newest skills that an account may speak for: of its publishers, and those that it uploads."""
+    handles = [one.handle for one in claims_of(env, int(user.pk)).filter(state=PROVEN)]
+    handles.append(publisher_of(upload_address(user.get_username(), "-")).handle)
+    rows = SkillEntry.objects.using(env.database).filter(namespace=env.name, publisher_handle__in=handles)
+    return [one for one in rows.order_by("-pk")[:most] if belongs_to(env, user, one)]
+
+
 def _offer_to(env: WorkerEnv, user: Any, number: str) -> SkillTransfer:
     found = _found(env, number)
     if not may_act_for(user, env, found.to_publisher):

@@ -23,7 +23,7 @@ from marketplace.ownership.claims import (
     prove,
 )
 from marketplace.ownership_models import PROVEN
-from submissions.claiming.offers import accept_offer, decline_offer, make_offer, offers_of, withdraw_offer
+from submissions.claiming.offers import accept_offer, decline_offer, make_offer, offers_of, skills_of, withdraw_offer
 from submissions.claiming.proofs import FILE, SIGN_IN_MINUTES, find_code, signed_in_as
 from submissions.source.errors import InvalidRepositoryURL, SourceError
 from submissions.source.fetching import repository_url
@@ -133,6 +133,8 @@ async def _page(
             "proven": proven,
             "waiting": [one for one in claims if one.state != PROVEN],
             **offers_of(env, user),
+            "skills": skills_of(env, user),
+            "withdraw": reverse("submissions:withdraw"),
             "at_github": at_github if all(one["claim"].publisher != at_github for one in proven) else "",
             "file": FILE,
             "hours": HOURS,

@@ -20,9 +20,6 @@ from marketplace.skills.store import slug_is_taken
 from marketplace.skills.visibility import is_told
 from submissions.uploads.errors import UploadRefused
 from submissions.uploads.stored import account_of
-from vskill.access_tokens.models import AccessToken
-from vskill.access_tokens.scopes import Scope
-from vskill.accounts.roles import Action, may
 from vskill.environments import WorkerEnv
 from vskill.hidden_characters import visible
 
@@ -81,16 +78,6 @@ def speaks_for(env: WorkerEnv, user: AbstractBaseUser, publisher: str, address: 
     if address.startswith(ACCOUNTS):
         return account_of(env, address) == int(user.pk)
     return owns(user, env, publisher)
-
-
-def operates(env: WorkerEnv, token: AccessToken) -> bool:
-    """Return whether a token may do what operators do: it was made for that, and its owner is one."""
-    return token.allows(Scope.OPERATE) and may(token.user, env, Action.OPERATE)
-
-
-def may_change(env: WorkerEnv, token: AccessToken, skill: SkillEntry) -> bool:
-    """Return whether a token may withdraw a skill or hand it over: its publisher's may, and an operator's."""
-    return operates(env, token) or (token.allows(Scope.PUBLISH) and belongs_to(env, token.user, skill))
 
 
 def _is_of_owner(skill: SkillEntry, address: str) -> bool:

@@ -14,6 +14,7 @@ from marketplace.api.http import SAFE, ApiError, json_response
 from marketplace.api.lookup import visible_skill
 from marketplace.catalog import find_skill_sync
 from marketplace.skills.handles import is_named
+from submissions.uploads.acting import by_token
 from submissions.uploads.calls import for_account, not_offered_here, token_view
 from submissions.uploads.errors import UploadRefused
 from submissions.uploads.owners import belongs_to
@@ -93,4 +94,4 @@ def _change(
         present = found if found is not None and own else visible_skill(env, slug, owner=owner, hidden=True)
     except ApiError as error:
         raise UploadRefused(error.status, str(error)) from error
-    change(env, token, present.slug, version, reason=reason)
+    change(env, by_token(env, token), present.slug, version, reason=reason)

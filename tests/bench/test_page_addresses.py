@@ -76,6 +76,7 @@ OTHERS = {
         "/feeds/notifications.atom",
         "/feeds/notifications/{}.atom",
         "/account/publishers",
+        "/account/withdraw",
         "/api/v1/transfers/incoming",
         "/api/v1/transfers/outgoing",
     ),

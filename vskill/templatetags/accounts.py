@@ -1,4 +1,4 @@
-"""The tag by which the header of every page says who is signed in."""
+"""The tags by which pages say who is signed in."""
 
 from __future__ import annotations
 
@@ -11,6 +11,12 @@ from vskill.accounts.visitor import name_of_visitor
 from vskill.worker_context import get_worker_env
 
 register = template.Library()
+
+
+@register.simple_tag(takes_context=True)
+def visitor_name(context: Any) -> str:
+    """Return the name of whoever is signed in, or '' for a stranger; it asks no database."""
+    return name_of_visitor(context.get("request"))
 
 
 @register.inclusion_tag("accounts/_header_link.html", takes_context=True)
