@@ -25,6 +25,7 @@ from submissions.queue.admin import QueueMessageAdmin, RecoverySweepAdmin
 from submissions.review.admin import ReviewAdmin
 from submissions.states import STATES, State
 from submissions.store.queries import history, stuck_condition
+from submissions.uploads.admin import UploadAdmin
 from submissions.waivers.admin import WaiverAdmin
 from vskill.kv.clock import database_now
 from vskill.operations_admin import OperationsAdmin
@@ -39,6 +40,7 @@ __all__ = [
     "ReviewAdmin",
     "SubmissionAdmin",
     "SubscriptionAdmin",
+    "UploadAdmin",
     "WaiverAdmin",
 ]
 

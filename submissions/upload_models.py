@@ -53,7 +53,7 @@ class UploadedBundle(models.Model):
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
-        verbose_name = "uploaded bundle"
+        verbose_name = "upload"
         constraints: ClassVar[list[models.BaseConstraint]] = [
             models.UniqueConstraint(fields=["namespace", "address", "digest"], name="uploaded_bundle_once"),
         ]
