@@ -17,7 +17,7 @@ _PLAIN_PLANS: Final = "SET max_parallel_workers_per_gather TO 0; SET jit TO off"
 logger = logging.getLogger(__name__)
 
 
-class _PreparedCursor(base.ServerBindingCursor):
+class _PreparedCursor(psycopg.Cursor[Any]):
     """A cursor whose statements the server parses once for each connection, and soon plans once."""
 
     def execute(self, query: Any, params: Any = None, **options: Any) -> Any:
