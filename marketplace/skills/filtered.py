@@ -89,16 +89,23 @@ class FilteredSkills:
     """The listed skills of an environment that pass ``filters``; call its methods on a database thread."""
 
     def __init__(
-        self, env: WorkerEnv, filters: SkillFilters, *, last: int | None = None, facets: Collection[str] = ()
+        self,
+        env: WorkerEnv,
+        filters: SkillFilters,
+        *,
+        last: int | None = None,
+        facets: Collection[str] = (),
+        best_first: bool = True,
     ) -> None:
         """Begin with nothing read but who the publisher is.
 
         ``last`` is the key of the last skill that is looked at, by default any, and ``facets`` are those that ``facet``
-        is called for.
+        is called for. ``best_first`` is that of ``Hits``.
         """
         self.env = env
         self._last = last
         self._asked = tuple(facets)
+        self._best_first = best_first
         self._filter_by(filters)
         # A count says that it is a handle; without one it may be the short or the former name of a publisher.
         if filters.publisher and not self.kept_count("publisher"):
@@ -153,7 +160,7 @@ class FilteredSkills:
     @cached_property
     def hits(self) -> Hits:
         """Return what the query finds."""
-        return Hits(self._passing(), self.filters.query, few=self._are_few())
+        return Hits(self._passing(), self.filters.query, few=self._are_few(), best_first=self._best_first)
 
     def _rarest(self, without: str = "") -> str:
         names = [name for name in self._facets if name != without]

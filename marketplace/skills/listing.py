@@ -87,7 +87,7 @@ def list_skills(
         # What is published while somebody reads on is not looked at: it could take the place of another skill among
         # those that are scored, or be found as it was typed where nothing was.
         after, last = _read_place(cursor, binding) if cursor else (None, _last_skill(env))
-    found = FilteredSkills(env, filters, last=last, facets=facets)
+    found = FilteredSkills(env, filters, last=last, facets=facets, best_first=sort == "relevance")
     if strict:
         check_filters(found)
     # Before the page, which needs the first of what is counted.

@@ -53,16 +53,23 @@ class Hits:
     """The ``skills`` that a query finds; call its methods on a database thread."""
 
     def __init__(
-        self, skills: QuerySet[SkillEntry], query: str, *, few: bool = False, asked: Asked | None = None
+        self,
+        skills: QuerySet[SkillEntry],
+        query: str,
+        *,
+        few: bool = False,
+        best_first: bool = True,
+        asked: Asked | None = None,
     ) -> None:
         """Begin with nothing read.
 
-        ``few`` says that the ``skills`` are few, whatever the words are, and ``asked`` is what other hits of the same
-        query were searched by.
+        ``few`` says that the ``skills`` are few, whatever the words are, ``best_first`` that the best are asked for,
+        and ``asked`` is what other hits of the same query were searched by.
         """
         self._skills = skills
         self._every: QuerySet[SkillEntry] = SkillEntry.objects.using(skills.db)
         self._few = few
+        self._best_first = best_first
         self._query = query
         self._given = asked
         self._slug = base_slug(query[:200])
@@ -78,7 +85,7 @@ class Hits:
             return self._given
         typed = as_typed(query_terms(self._query))
         # Most searches find something, which is wanted next: names, or first the rows that are counted.
-        if self._at_once <= MOST_SCORED + 1:
+        if self._best_first and self._at_once <= MOST_SCORED + 1:
             self._names = self._read_names(typed)
             if self._names:
                 return typed
@@ -134,17 +141,23 @@ class Hits:
 
     def skills(self, parts: Sequence[QuerySet[SkillEntry]]) -> list[QuerySet[SkillEntry]]:
         """Return what is found as unordered queries: one, or one for each of the ``parts`` of all skills."""
+        found: list[int] = []
+        if self._given is None and not self._read:
+            typed = as_typed(query_terms(self._query))
+            if found := self._in_no_order(typed):
+                self.asked = typed
         asked = self.asked
-        if len(self._first) < self._read:
-            found = self.first(self._read)
-        else:
-            # Without an order: that of the engine is not wanted, and PostgreSQL would read far more to follow it.
-            some = matching(self._skills, asked.alternatives, few=self._few)
-            found = list(some.values_list("pk", flat=True)[: MOST_LISTED + 1])
+        if not found:
+            found = self.first(self._read) if len(self._first) < self._read else self._in_no_order(asked)
         if len(found) <= MOST_LISTED:
             return [rows_of(self._every, "pk", found)]
         # Without a join, so that an index of another order can be followed.
         return [part.filter(pk__in=keys(part.db, asked.alternatives)) for part in parts]
+
+    def _in_no_order(self, asked: Asked) -> list[int]:
+        # That of the engine is not wanted, and PostgreSQL would read far more to follow it.
+        some = matching(self._skills, asked.alternatives, few=self._few)
+        return list(some.values_list("pk", flat=True)[: MOST_LISTED + 1])
 
     @cached_property
     def _scored(self) -> list[Place]:
