@@ -3,7 +3,7 @@
 MarketplaceError
 ├── MalformedRecord      an entry's value is not a published skill
 ├── PublicationMismatch  the files are not the ones that were verified
-├── PublicationBlocked   the repository, owner or content is on the block list
+├── PublicationBlocked   the repository, owner or content is on the block list, or others would see it
 │   └── NameReserved     the name is reserved for another owner
 ├── PublicationConflict  other writers won every race
 ├── ArchiveError         an archive cannot be built, or lacks a file
@@ -38,7 +38,7 @@ class PublicationMismatch(MarketplaceError):
 
 
 class PublicationBlocked(MarketplaceError):
-    """The repository, its owner or the content is on the block list; nothing was published."""
+    """The repository, its owner or the content is on the block list, or others would see it; nothing was published."""
 
     code = "publication_blocked"
 

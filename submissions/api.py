@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.csrf import csrf_exempt
@@ -18,11 +18,13 @@ from submissions.api_answers import (
     takes_only,
     texts_of,
 )
+from submissions.chosen_audiences import AudienceRefused, audience_to_submit
 from submissions.discovery import Discovery, discover, select
 from submissions.intake import Accepted, Outcome
+from submissions.job_presentation import started_as_json
 from submissions.jobs.records import Job
 from submissions.jobs.work import take_in
-from submissions.presentation import as_json, found_as_json, started_as_json, transition_as_json, withdrawal_of
+from submissions.presentation import as_json, found_as_json, transition_as_json, withdrawal_of
 from submissions.source.errors import InvalidRepositoryURL
 from submissions.source.fetching import repository_url
 from submissions.source_audiences import refuse_unseen
@@ -36,6 +38,13 @@ from vskill.environments import WorkerEnv
 from vskill.rate_limits.kinds import Form, Kind, rated
 from vskill.visitors.reads import ahead_of_reads, list_reads, page_reads
 from vskill.worker_context import require_worker_env
+
+# What is answered where nothing was taken in, the first that there is.
+_REFUSALS: Final = {
+    Outcome.SHOWN_TO_OTHERS: AudienceRefused.code,
+    Outcome.RESERVED: "name_reserved",
+    Outcome.INVALID: "invalid_skill",
+}
 
 
 # csrf_exempt: the API reads no cookie, so a browser cannot be made to submit in somebody's name.
@@ -75,26 +84,28 @@ async def _list(request: HttpRequest) -> JsonResponse:
 async def _create(request: HttpRequest) -> JsonResponse:
     """Submit every skill of ``repoUrl``, or the one that ``skillPath`` or ``skillName`` names.
 
-    With ``dryRun`` they are listed only, with their problems, notes and planned names.
+    With ``dryRun`` they are listed only, with their problems, notes and planned names. ``audience`` is to whom they are
+    to be shown: ``public``, ``members`` or a team.
 
     Answers 202 when something new was accepted, with its present state, 200 when everything was known already, and 4xx
     with the reason otherwise. More than 50 skills become a job, which is answered with 202 and its address.
     """
     env = require_worker_env()
     body = body_object(request)
-    texts = texts_of(body, "repoUrl", "skillPath", "skillName")
+    texts = texts_of(body, "repoUrl", "skillPath", "skillName", "audience")
     dry_run = body.get("dryRun") is True
     with ahead_of_reads():
         await refuse_unseen(env, repository_of(texts))
+        audience = await audience_to_submit(env, texts["repoUrl"], texts["audience"])
         discovery = await discover(env, repository_of(texts), path=texts["skillPath"], note=not dry_run)
         discovery = select(discovery, path=texts["skillPath"], name=texts["skillName"])
         if dry_run:
             return await page_reads.run(_found, env, discovery)
-        answer = await take_in(env, discovery, source="api", actor="api", submitter=await submitter_of(request))
+        by: Any = {"source": "api", "actor": "api", "submitter": await submitter_of(request), "audience": audience}
+        answer = await take_in(env, discovery, **by)
     if isinstance(answer, Job):
-        return JsonResponse({**started_as_json(env, answer), "submissions": []}, status=202)
-    told = await page_reads.run(told_answers, env, discovery.repo_url, answer)
-    return _answer(env, discovery.commit_sha, told)
+        return JsonResponse({**await page_reads.run(started_as_json, env, answer), "submissions": []}, status=202)
+    return await page_reads.run(_answer, env, discovery, answer)
 
 
 def _found(env: WorkerEnv, discovery: Discovery) -> JsonResponse:
@@ -102,7 +113,8 @@ def _found(env: WorkerEnv, discovery: Discovery) -> JsonResponse:
     return JsonResponse({"commitSha": discovery.commit_sha, "dryRun": True, "skills": skills})
 
 
-def _answer(env: WorkerEnv, commit_sha: str, answers: list[Accepted]) -> JsonResponse:
+def _answer(env: WorkerEnv, discovery: Discovery, accepted: list[Accepted]) -> JsonResponse:
+    answers, commit_sha = told_answers(env, discovery.repo_url, accepted), discovery.commit_sha
     items = [_accepted(env, one) for one in answers]
     outcomes = {answer.outcome for answer in answers}
     body: dict[str, Any] = {"commitSha": commit_sha, "submissions": items}
@@ -114,10 +126,10 @@ def _answer(env: WorkerEnv, commit_sha: str, answers: list[Accepted]) -> JsonRes
         body |= {key: (created or items)[0].get(key) for key in ("id", "state", "statusUrl")}
     if Outcome.CREATED in outcomes:
         return JsonResponse(body, status=202)
-    if outcomes <= {Outcome.INVALID, Outcome.RESERVED}:
+    if outcomes <= _REFUSALS.keys():
         reasons = "; ".join(f"{answer.skill.path or '.'}: {answer.reason}" for answer in answers)
         message = f"No skill of that repository can be checked: {reasons} Nothing was submitted."
-        error = "name_reserved" if Outcome.RESERVED in outcomes else "invalid_skill"
+        error = next(word for outcome, word in _REFUSALS.items() if outcome in outcomes)
         return JsonResponse({**body, "error": error, "message": message}, status=422)
     return JsonResponse(body)
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
 from marketplace.api.http import SAFE, allow_any_origin, offered
+from submissions.chosen_audiences import AudienceRefused
 from submissions.discovery import NoSkillFound
 from submissions.intake import IntakeBusy
 from submissions.source.errors import InvalidRepositoryURL, SourceError
@@ -113,7 +114,7 @@ def _status_of(error: VskillError) -> int:
         return 413
     if isinstance(error, SourceError):
         return 503 if error.transient else 422
-    return 422 if isinstance(error, NoSkillFound) else 503
+    return 422 if isinstance(error, NoSkillFound | AudienceRefused) else 503
 
 
 def errors_answered(call: Call) -> Call:

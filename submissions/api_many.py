@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.csrf import csrf_exempt
@@ -18,18 +18,20 @@ from submissions.api_answers import (
     takes_only,
     texts_of,
 )
+from submissions.chosen_audiences import audience_to_submit
 from submissions.discovery import Discovery, discover, folder_of
+from submissions.job_presentation import job_as_json, progress_as_json, started_as_json
 from submissions.jobs.progress import STANDINGS, progress_of
 from submissions.jobs.records import JobNotFound, get_job, may_stop
 from submissions.jobs.work import start_job, stop_job
 from submissions.listings import PAGE, Choice, ListingExpired, keep_listing, page_of
-from submissions.presentation import found_as_json, job_as_json, progress_as_json, started_as_json
+from submissions.presentation import found_as_json
 from submissions.source_audiences import refuse_unseen
 from submissions.submitter import submitter_of
 from submissions.told import told_listing, told_skills
 from vskill.kv.threads import writers
 from vskill.rate_limits.kinds import Form, Kind, rated
-from vskill.visitors.reads import intake_reads
+from vskill.visitors.reads import intake_reads, page_reads
 from vskill.worker_context import require_worker_env
 
 MAX_PAGE: Final = 200
@@ -118,12 +120,13 @@ async def jobs(request: HttpRequest) -> HttpResponse:
 @errors_answered
 async def _start(request: HttpRequest) -> JsonResponse:
     env = require_worker_env()
-    texts = texts_of(body_object(request), "repoUrl", "folder")
+    texts = texts_of(body_object(request), "repoUrl", "folder", "audience")
     await refuse_unseen(env, repository_of(texts))
+    audience = await audience_to_submit(env, texts["repoUrl"], texts["audience"])
     discovery = await discover(env, repository_of(texts), path=texts["folder"])
-    submitter = await submitter_of(request)
-    job = await writers.run(start_job, env, discovery, source="api", actor="api", submitter=submitter)
-    return JsonResponse(started_as_json(env, job), status=202)
+    by: Any = {"source": "api", "actor": "api", "submitter": await submitter_of(request), "audience": audience}
+    job = await writers.run(start_job, env, discovery, **by)
+    return JsonResponse(await page_reads.run(started_as_json, env, job), status=202)
 
 
 @rated(Kind.READS, Form.JSON)
@@ -147,7 +150,7 @@ async def _look(request: HttpRequest, job_id: str) -> JsonResponse:
         progress = await progress_of(env, found, standing=standing, start=start, size=limit)
     except JobNotFound as error:
         return error_answer(error, 404)
-    response = JsonResponse(progress_as_json(env, found, progress))
+    response = JsonResponse(await page_reads.run(progress_as_json, env, found, progress))
     response["Cache-Control"] = "no-store"
     return response
 
@@ -169,4 +172,4 @@ async def _stop(request: HttpRequest, job_id: str) -> JsonResponse:
         stopped = await writers.run(stop_job, env, job_id)
     except JobNotFound as error:
         return error_answer(error, 404)
-    return JsonResponse(job_as_json(env, stopped), status=202)
+    return JsonResponse(await page_reads.run(job_as_json, env, stopped), status=202)

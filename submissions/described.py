@@ -46,6 +46,11 @@ NOT_DESCRIBED: Final = {
     "/api/v1/webhooks/{sender}": "what git hosts send, in their own form",
     "/api/v1/openapi.json": "the description itself",
 }
+_AUDIENCE: Final[Schema] = {
+    **TEXT,
+    "description": "To whom the skills are shown: public, members or a team of the sender, within what policy says of "
+    "their source. By default it is what policy says. An answer with null says that nobody chose.",
+}
 _COUNT: Final[Schema] = {"type": "integer", "minimum": 0, "maximum": 10**DIGITS - 1}
 _PAGED: Final = (
     query("cursor", _COUNT, "The nextCursor of the page before."),
@@ -55,6 +60,7 @@ _JOB_FIELDS: Final = {
     **dict.fromkeys(("id", "state", "repoUrl", "commitSha", "statusUrl", "apiUrl", "createdAt", "updatedAt"), TEXT),
     "failure": TEXT_OR_NULL,
     "sourceRef": TEXT_OR_NULL,
+    "audience": TEXT_OR_NULL,
     "total": INTEGER,
 }
 _STARTED_FIELDS: Final = {**_JOB_FIELDS, "job": TEXT, "stopKey": TEXT}
@@ -153,7 +159,10 @@ OPERATIONS: Final[dict[str, dict[str, Any]]] = {
             "submit",
             "Submit the skills of a repository, or list them with dryRun.",
             {**_json(200, _ANY_ANSWER), **_json(202, _ANY_ANSWER), **_json(422, _ANY_ANSWER)},
-            shape({"repoUrl": TEXT}, {"skillPath": TEXT, "skillName": TEXT, "dryRun": BOOLEAN}),
+            shape(
+                {"repoUrl": TEXT},
+                {"skillPath": TEXT, "skillName": TEXT, "dryRun": BOOLEAN, "audience": _AUDIENCE},
+            ),
         ),
     },
     "/api/v1/submissions/{submission_id}": {
@@ -194,7 +203,7 @@ OPERATIONS: Final[dict[str, dict[str, Any]]] = {
             "startJob",
             "Submit the skills of a repository as one job.",
             _json(202, shape(_STARTED_FIELDS)),
-            _REPOSITORY,
+            shape({"repoUrl": TEXT}, {"folder": TEXT, "audience": _AUDIENCE}),
         )
     },
     "/api/v1/jobs/{job_id}": {

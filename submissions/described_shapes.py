@@ -15,6 +15,7 @@ SUBMISSION_FIELDS: Final = {
     **dict.fromkeys(("skillName", "skillPath", "statusUrl", "createdAt", "updatedAt"), TEXT),
     **dict.fromkeys(("commitSha", "sourceRef", "contentHash", "verdict", "slug", "version", "skillUrl"), TEXT_OR_NULL),
     "state": STATE,
+    "audience": TEXT_OR_NULL,
     "decision": or_null({"type": "object"}),
     "appeal": or_null(shape({"text": TEXT, "at": TEXT, "answer": TEXT_OR_NULL, "words": TEXT_OR_NULL})),
 }

@@ -10,15 +10,18 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
 from marketplace.addresses import ref_words
+from submissions.chosen_audiences import words_for
 from submissions.forms import ChoiceForm
+from submissions.job_presentation import job_href
 from submissions.jobs.progress import PAGE, STANDINGS, JobLine, Progress, known_before, progress_of
 from submissions.jobs.records import Job, JobNotFound, JobState, get_job, may_stop
 from submissions.jobs.work import stop_job
-from submissions.presentation import GROUP_LABELS, job_href, submission_path
+from submissions.presentation import GROUP_LABELS, submission_path
 from submissions.states import STATES, Group
 from vskill.environments import WorkerEnv
 from vskill.kv.clock import parse_isoformat
 from vskill.kv.threads import writers
+from vskill.visitors.reads import page_reads
 from vskill.web.query_strings import unknown_parameter
 from vskill.worker_context import require_worker_env
 
@@ -28,6 +31,7 @@ _LABELS = {
     "invalid": "Cannot be checked",
     "internal": "Internal, left out",
     "reserved": "Name reserved for another owner",
+    "shown_to_others": "Shown to others than chosen",
     "withdrawn": "Withdrawn here",
     "failed": "Could not be submitted",
     "stopped": "Not submitted: stopped",
@@ -63,7 +67,8 @@ async def job(request: HttpRequest, job_id: str) -> HttpResponse:
     key = request.GET.get("key", "")
     key = key if may_stop(env, job_id, key) else ""
     template = "submissions/_job_live.html" if "fragment" in request.GET else "submissions/job.html"
-    response = render(request, template, _context(env, found, progress, standing, key))
+    shown_to = await page_reads.run(words_for, env, found.audience) if found.audience else ""
+    response = render(request, template, {**_context(env, found, progress, standing, key), "shown_to": shown_to})
     response["Cache-Control"] = "no-store"
     return response
 

@@ -54,6 +54,7 @@ class SubmissionEntry(AbstractKVEntry):
         "state_at",
         "submitted_at",
         "review_rank",
+        "audience",
     )
 
     state = models.CharField(max_length=24, blank=True, default="")
@@ -67,6 +68,8 @@ class SubmissionEntry(AbstractKVEntry):
     submitted_at = models.DateTimeField(null=True, blank=True)
     # None where no person has to decide; the previous release writes rows without it.
     review_rank = models.IntegerField(null=True, blank=True)
+    # To whom its submitter wants it shown, in a form of its own so that only such rows are in an index.
+    audience = models.CharField(max_length=40, null=True, blank=True)  # noqa: DJ001 - the previous release writes none
 
     objects: ClassVar[KVEntryManager[SubmissionEntry]] = KVEntryManager()
 
@@ -104,6 +107,11 @@ class SubmissionEntry(AbstractKVEntry):
                 condition=Q(review_rank__isnull=False),
                 name="submission_review",
             ),
+            models.Index(
+                fields=["namespace", "audience", "repo_url"],
+                condition=Q(audience__isnull=False),
+                name="submission_audience",
+            ),
         ]
 
     @property
@@ -131,6 +139,7 @@ class SubmissionEntry(AbstractKVEntry):
             "state_at": parse_isoformat(fields.get("updatedAt")),
             "submitted_at": parse_isoformat(fields.get("createdAt")),
             "review_rank": review_rank(fields),
+            "audience": text("audience", 40) or None,
         }
 
 

@@ -8,8 +8,6 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
 
-from django.urls import reverse
-
 from marketplace.addresses import page_address, ref_words, skill_href
 from marketplace.catalog import find_skill_sync
 from marketplace.models import SkillEntry
@@ -18,15 +16,15 @@ from marketplace.skills.publishers import is_uploaded, skill_identity
 from marketplace.skills.visibility import visible_skills
 from marketplace.skills.withdrawal import why_withdrawn
 from submissions.appeals import ANSWERS, appeal_as_json, may_appeal
+from submissions.chosen_audiences import audience_of, words_for
 from submissions.discovery import DiscoveredSkill
-from submissions.jobs.progress import Progress
-from submissions.jobs.records import Job, stop_key
 from submissions.messages import count_ahead
 from submissions.models import SubmissionEntry, SubmissionTransition
 from submissions.states import FINAL_STATES, STATES, Group, State
 from submissions.store.evidence import all_evidence_sync, contract_of, shown_evidence
 from submissions.store.queries import history
 from submissions.store.records import Submission
+from vskill.accounts.teams import name_of_audience
 from vskill.environments import WorkerEnv
 from vskill.kv.clock import isoformat, parse_isoformat
 from vskill.kv.codec import decode
@@ -53,62 +51,8 @@ def submission_path(submission_id: str) -> str:
     return page_address("submissions:submission", submission_id)
 
 
-def job_href(env: WorkerEnv, job_id: str, *, may_stop: bool = False) -> str:
-    """Return the address of a job's page on this server; with ``may_stop`` that from which the job can be stopped."""
-    query = f"?{urlencode({'key': stop_key(env, job_id)})}" if may_stop else ""
-    return f"{reverse('submissions:job', args=[job_id])}{query}"
-
-
-def job_as_json(env: WorkerEnv, job: Job) -> dict[str, Any]:
-    """Return what the API says about a job without its skills."""
-    return {
-        "id": job.id,
-        "state": job.state,
-        "failure": job.failure or None,
-        "repoUrl": job.repo_url,
-        "commitSha": job.commit_sha,
-        "sourceRef": job.ref or None,
-        "total": job.total,
-        "statusUrl": f"{env.public_url}{job_href(env, job.id)}",
-        "apiUrl": f"{env.public_url}{reverse('submissions:api-job', args=[job.id])}",
-        "createdAt": job.created_at,
-        "updatedAt": job.updated_at,
-    }
-
-
-def started_as_json(env: WorkerEnv, job: Job) -> dict[str, Any]:
-    """Return what the API answers to whoever started a job: the job, and the key that stops it."""
-    return {**job_as_json(env, job), "job": job.id, "stopKey": stop_key(env, job.id)}
-
-
-def progress_as_json(env: WorkerEnv, job: Job, progress: Progress) -> dict[str, Any]:
-    """Return what the API says about a job, its progress and one page of its skills."""
-    return {
-        **job_as_json(env, job),
-        "handled": progress.handled,
-        "finished": progress.finished,
-        "outcomes": progress.outcomes,
-        "standings": progress.standings,
-        "skills": [
-            {
-                "skillPath": line.skill.skill.path,
-                "skillName": line.skill.skill.name,
-                "outcome": line.skill.outcome or None,
-                "reason": line.skill.reason or None,
-                "submissionId": line.skill.submission_id or None,
-                "state": line.state,
-                "statusUrl": (
-                    f"{env.public_url}{submission_path(line.skill.submission_id)}" if line.skill.submission_id else None
-                ),
-            }
-            for line in progress.lines
-        ],
-        "nextCursor": None if progress.following is None else str(progress.following),
-    }
-
-
 def as_json(env: WorkerEnv, submission: Submission) -> dict[str, Any]:
-    """Return what the API says about a submission."""
+    """Return what the API says about a submission; where an audience was chosen, it may wait for the database."""
     info = STATES[submission.state]
     slug = submission.text("slug")
     return {
@@ -127,6 +71,7 @@ def as_json(env: WorkerEnv, submission: Submission) -> dict[str, Any]:
         "verdict": submission.text("verdict") or None,
         "decision": submission.value.get("decision"),
         "appeal": appeal_as_json(submission.value),
+        "audience": name_of_audience(env, audience) if (audience := audience_of(submission.value)) else None,
         "slug": slug or None,
         "version": submission.text("version") or None,
         "skillUrl": f"{env.public_url}{skill_href(slug)}" if slug else None,
@@ -254,6 +199,7 @@ def submission_page(env: WorkerEnv, submission: Submission) -> dict[str, Any]:
             "content_hash": submission.text("contentHash"),
             "created_at": parse_isoformat(submission.value.get("createdAt")),
             "updated_at": parse_isoformat(submission.value.get("updatedAt")),
+            "audience": words_for(env, audience) if (audience := audience_of(submission.value)) else "",
             "reason": submission.text("reason"),
             "advice": _ADVICE.get(submission.state, ""),
         },

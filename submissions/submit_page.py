@@ -15,25 +15,28 @@ from django.views.decorators.http import require_http_methods
 from marketplace.addresses import ref_words, skill_href
 from marketplace.catalog import find_skill
 from marketplace.skills.publishers import skill_identity
+from submissions.chosen_audiences import AudienceRefused, audience_to_submit, words_for, words_to_choose
 from submissions.discovery import DiscoveredSkill, Discovery, discover
 from submissions.forms import ChoiceForm, RepositoryForm
 from submissions.intake import Accepted, Outcome, is_offered
+from submissions.job_presentation import job_href
 from submissions.jobs.records import Job
 from submissions.jobs.work import AT_ONCE, take_in
 from submissions.listings import Choice, ListingExpired, ListingPage, keep_listing, matching, page_of
 from submissions.models import SubmissionEntry
-from submissions.presentation import job_href, shown_slugs, submission_path
+from submissions.presentation import shown_slugs, submission_path
 from submissions.source.errors import SourceError
-from submissions.source_audiences import refuse_unseen
+from submissions.source_audiences import audience_of_source, refuse_unseen
 from submissions.states import STATES, Group, State
 from submissions.store.shown import shown_submissions
 from submissions.submitter import submitter_of
 from submissions.told import told_answers, told_listing, told_skills
+from vskill.accounts.audiences import PUBLIC
 from vskill.environments import WorkerEnv
 from vskill.errors import VskillError
 from vskill.processes.machine_faults import MachineFault
 from vskill.rate_limits.kinds import Kind, rated
-from vskill.visitors.reads import ahead_of_reads, intake_reads
+from vskill.visitors.reads import ahead_of_reads, intake_reads, page_reads
 from vskill.worker_context import require_worker_env
 
 _TEMPLATE = "submissions/submit.html"
@@ -103,6 +106,7 @@ async def _choices(
     status: int = 200,
 ) -> HttpResponse:
     page, found = await intake_reads.run(_page_and_found, env, discovery, choice, start)
+    for_whom = await page_reads.run(_for_whom, env, discovery.repo_url, str(request.POST.get("audience", "")))
 
     def href(number: int) -> str:
         asked = {
@@ -136,9 +140,23 @@ async def _choices(
             "previous_href": href(max(0, page.start - AT_ONCE)) if page.start else "",
             "next_href": href(page.following) if page.following is not None else "",
             "found": found,
+            "for_whom": for_whom,
         },
         status=status,
     )
+
+
+def _for_whom(env: WorkerEnv, repo_url: str, chosen: str) -> dict[str, Any]:
+    """Return to whom policy shows the skills of a source, and to whom else whoever asks now may have them shown."""
+    by_policy = audience_of_source(env, repo_url)
+    return {
+        "by_policy": words_for(env, by_policy),
+        "is_public": by_policy == PUBLIC,
+        "choices": [
+            {"word": word, "label": label, "is_chosen": word == chosen}
+            for word, label in words_to_choose(env, repo_url)
+        ],
+    }
 
 
 def _page_and_found(
@@ -193,8 +211,13 @@ async def _submit_chosen(
     request: HttpRequest, env: WorkerEnv, listing: str, discovery: Discovery, form: RepositoryForm, choice: Choice
 ) -> HttpResponse:
     chosen = await intake_reads.run(_chosen, discovery, choice, request.POST)
-    submitter = await submitter_of(request)
-    answer = await take_in(env, discovery, picked=chosen, source="form", actor="visitor", submitter=submitter)
+    try:
+        audience = await audience_to_submit(env, discovery.repo_url, request.POST.get("audience", ""))
+    except AudienceRefused as error:
+        form.add_error(None, str(error))
+        return await _choices(request, env, listing, discovery, form, choice, status=422)
+    by: Any = {"source": "form", "actor": "visitor", "submitter": await submitter_of(request), "audience": audience}
+    answer = await take_in(env, discovery, picked=chosen, **by)
     if isinstance(answer, Job):
         return redirect(job_href(env, answer.id, may_stop=True))
     if not answer:

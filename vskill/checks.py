@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, register
 from django.core.checks import Warning as CheckWarning
 from django.core.exceptions import ImproperlyConfigured
+from django.db import DatabaseError, connections
 
+from vskill.accounts.teams import WORDS, teams_of
 from vskill.configuration import misspelt
-from vskill.environments import all_environments
+from vskill.environments import WorkerEnv, all_environments
+from vskill.models import Team
 
 
 @register(Tags.compatibility)
@@ -111,6 +115,45 @@ def check_mail(app_configs: Sequence[Any] | None, **_kwargs: Any) -> list[CheckM
         )
         for name in without
     ]
+
+
+# Not among the checks that each command makes: it asks the database.
+@register("audiences")
+def check_audiences(app_configs: Sequence[Any] | None, **_kwargs: Any) -> list[CheckMessage]:
+    """Warn of a policy that shows skills to a team that is not there; a database that is not prepared is let be."""
+    try:
+        environments = list(all_environments().values())
+    except ImproperlyConfigured:
+        return []
+    return [problem for env in environments for problem in _unknown_teams(env)]
+
+
+def _unknown_teams(env: WorkerEnv) -> Iterator[CheckMessage]:
+    named = [(word, f"skills of {place}") for place, word in env.policy.audiences]
+    if env.policy.source_credentials or env.policy.source_ssh_keys:
+        named.append((env.policy.credential_audience, "skills that it reads with a credential or a key"))
+    named = [(word, what) for word, what in named if word not in WORDS]
+    if not named or not _has_database(Team.objects.db):
+        return
+    try:
+        known = set(teams_of(env).values_list("name", flat=True))
+    except DatabaseError:
+        # Its tables are not made yet, or it is away: whatever needs it says so.
+        return
+    for word, what in named:
+        if word not in known:
+            yield CheckWarning(
+                f"The policy of environment {env.name!r} shows {what} to the team {word!r}, which is not there: nobody "
+                "submits any or sees them.",
+                hint=f"'manage.py team create {word}' makes it; or name another audience in the policy.",
+                id="vskill.W004",
+            )
+
+
+def _has_database(alias: str) -> bool:
+    """Return whether asking a database makes none: SQLite would leave an empty file, of whoever runs the check."""
+    place = str(connections[alias].settings_dict["NAME"])
+    return connections[alias].vendor != "sqlite" or place.startswith("file:") or Path(place).is_file()
 
 
 @register(Tags.compatibility)

@@ -53,7 +53,8 @@ class Publication:
     ``capabilities``, ``contract`` and ``scan_key`` are copied into the version as they are. ``contract`` is what the
     skill declares beside what it does and refers to, ``None`` where no engine has said it. The ``signature`` is
     computed where it is not given. ``audience`` is to whom a new skill is shown, empty for everybody; one that is
-    published already keeps its own. ``actor`` is who publishes, for the history.
+    published already keeps its own. ``for_nobody_but`` are those whom its submitter chose, empty where nobody did: it
+    becomes no version of a skill that others see. ``actor`` is who publishes, for the history.
     """
 
     submission_id: str
@@ -83,6 +84,7 @@ class Publication:
     planned_slug: str = ""
     scan_key: str = ""
     audience: str = PUBLIC
+    for_nobody_but: str = PUBLIC
     signature: Signature | None = None
     actor: str = "system"
 

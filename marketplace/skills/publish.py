@@ -35,6 +35,7 @@ from marketplace.skills.store import (
 from marketplace.skills.versions import choose_version
 from marketplace.skills.visibility import light_versions
 from marketplace.skills.withdrawal import withdrawn, withheld
+from vskill.accounts.audiences import PUBLIC, is_within
 from vskill.environments import WorkerEnv
 from vskill.kv.errors import VersionConflict
 
@@ -54,7 +55,8 @@ def publish_skill(env: WorkerEnv, publication: Publication | PreparedPublication
 
     Raises ``PublicationMismatch`` where the files on disk are not the ones that were verified, ``PublicationBlocked``
     where the block list forbids the repository, its owner or the content, or where another skill got the slug of an
-    uploaded one meanwhile, and ``PublicationConflict`` after five lost races. Nothing is kept in these cases.
+    uploaded one meanwhile, or where others see the skill than it was submitted for, and ``PublicationConflict`` after
+    five lost races. Nothing is kept in these cases.
     """
     prepared = prepare_publication(publication) if isinstance(publication, Publication) else publication
     try:
@@ -90,6 +92,11 @@ def _publish(env: WorkerEnv, prepared: PreparedPublication) -> PublishedVersion:
         if row is not None and version.content_hash == publication.content_hash:
             _note_places(env, prepared, row, moved_from, version.version)
             return PublishedVersion(row.slug, version.version, created=False)
+    if row is not None and not _is_meant_for(row, publication):
+        raise PublicationBlocked(
+            "it was submitted for fewer people than see the skill now. Nothing was kept. Show the skill to them "
+            "alone, or have it submitted again for whom the skill is."
+        )
     made = SkillVersion(
         namespace=env.name,
         version=choose_version(
@@ -108,6 +115,12 @@ def _publish(env: WorkerEnv, prepared: PreparedPublication) -> PublishedVersion:
     watch_references(env, made)
     index_version(env, made, prepared.signature)
     return PublishedVersion(made.skill.slug, made.version, created=True)
+
+
+def _is_meant_for(row: SkillEntry, publication: Publication) -> bool:
+    """Return whether everybody who sees the skill in ``row`` is among those whom a submitter chose, if one did."""
+    chosen = publication.for_nobody_but
+    return chosen == PUBLIC or (row.audience is not None and is_within(row.audience, chosen))
 
 
 def _present_skill(env: WorkerEnv, prepared: PreparedPublication) -> tuple[SkillEntry | None, str | None]:
@@ -148,6 +161,9 @@ def _note_places(
 ) -> None:
     """Write where the content of a skill that is already published lies as well, or that it has moved."""
     publication, record = prepared.publication, row.record
+    if not _is_meant_for(row, publication):
+        # Who sees the skill is not told where else its content lies.
+        return
     places = {*record.also_at, *publication.also_at, publication.skill_path} - {moved_from}
     if moved_from is not None:
         record = replace(_there(record), skill_path=publication.skill_path, identity=prepared.identity)

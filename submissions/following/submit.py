@@ -79,7 +79,7 @@ async def submit_commit(env: WorkerEnv, repo_url: str, ref: str) -> Submitted:
 def start_following_job(env: WorkerEnv, done: Submitted) -> None:
     """Start the job of a commit with many new skills, in the caller's transaction."""
     if done.job is not None:
-        start_job(env, done.job, source=SOURCE, actor=ACTOR, picked=done.picked)
+        start_job(env, done.job, source=SOURCE, actor=ACTOR, audience=None, picked=done.picked)
 
 
 def still_wait(env: WorkerEnv, identities: tuple[str, ...]) -> bool:
@@ -118,7 +118,9 @@ def _submit(env: WorkerEnv, discovery: Discovery, skill: DiscoveredSkill, done: 
             if standing is not None:
                 done.waits += [standing] if standing else []
                 return
-            answer: Accepted = accept_one(env, discovery, skill, source=SOURCE, actor=ACTOR, priority=PRIORITY)
+            answer: Accepted = accept_one(
+                env, discovery, skill, source=SOURCE, actor=ACTOR, audience=None, priority=PRIORITY
+            )
     except IntakeBusy:
         done.waits.append(identity)
         return

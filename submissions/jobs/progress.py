@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from submissions.chosen_audiences import audience_of_others
 from submissions.intake import Outcome
 from submissions.jobs.records import Job, JobSkill, jobs_of, no_such_job, skills_of, slice_key
 from submissions.models import SubmissionEntry
@@ -14,6 +15,7 @@ from submissions.source_audiences import is_unseen
 from submissions.states import STATES, Group, State
 from submissions.store.shown import hidden_among, hidden_folders
 from submissions.store.transitions import submission_key
+from vskill.accounts.audiences import PUBLIC, seeing
 from vskill.environments import WorkerEnv
 from vskill.visitors.reads import list_reads
 
@@ -21,8 +23,9 @@ PAGE: Final = 50
 _KEYS: Final = 500
 # What a skill without a submission is shown under.
 _WITHOUT: Final = {"": "waiting"}
+_OTHERS: Final = ("shown_to_others", "withdrawn", "failed", "stopped")
 # What skills of a job can be counted as.
-STANDINGS: Final = ("waiting", *map(str, Group), "invalid", "internal", "reserved", "withdrawn", "failed", "stopped")
+STANDINGS: Final = ("waiting", *map(str, Group), "invalid", "internal", "reserved", *_OTHERS)
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,8 @@ async def progress_of(env: WorkerEnv, job: Job, *, standing: str = "", start: in
 
 def _progress(env: WorkerEnv, job: Job, skills: Sequence[JobSkill], standing: str, start: int, size: int) -> Progress:
     if (
-        is_unseen(env, job.repo_url)
+        _is_for_others(env, job)
+        or is_unseen(env, job.repo_url)
         or hidden_among(env, [one.submission_id for one in skills if one.submission_id])
         # What has no submission says why.
         or hidden_folders(env, job.repo_url, [one.skill for one in skills])
@@ -87,6 +91,11 @@ def _progress(env: WorkerEnv, job: Job, skills: Sequence[JobSkill], standing: st
         start + size if start + size < len(shown) else None,
         not (standings[_WITHOUT[""]] or standings[Group.ACTIVE]),
     )
+
+
+def _is_for_others(env: WorkerEnv, job: Job) -> bool:
+    audience = audience_of_others(env, job.repo_url, ()) if job.audience is None else job.audience
+    return audience not in (PUBLIC, *seeing())
 
 
 def _line(one: JobSkill, state: State | None) -> JobLine:

@@ -15,6 +15,7 @@ from django.core import signing
 from django.utils.crypto import constant_time_compare
 
 from submissions.discovery import DiscoveredSkill, Discovery
+from vskill.accounts.audiences import PUBLIC
 from vskill.environments import WorkerEnv
 from vskill.errors import VskillError
 from vskill.kv.clock import database_now, isoformat
@@ -48,9 +49,9 @@ class Job:
     """A job as it was read.
 
     ``source``, ``actor`` and ``submitter`` are those of ``intake.accept``, and ``submitter_number`` is the number of
-    the account that ``submitter`` named when the job began. ``total`` is the number of its skills,
-    ``done`` the number of its slices that are accepted, or withdrawn once it is being stopped. ``failure`` says why it
-    does not go on by itself, where that is so.
+    the account that ``submitter`` named when the job began. ``audience`` is that of ``intake.accept_one``.
+    ``total`` is the number of its skills, ``done`` the number of its slices that are accepted, or withdrawn once it is
+    being stopped. ``failure`` says why it does not go on by itself, where that is so.
     """
 
     id: str
@@ -66,6 +67,7 @@ class Job:
     done: int = 0
     failure: str = ""
     submitter_number: int | None = None
+    audience: str | None = PUBLIC
     created_at: str = ""
     updated_at: str = ""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from django.db import transaction
 
@@ -43,6 +43,7 @@ from submissions.operations import dequeue
 from submissions.states import IllegalTransition, State
 from submissions.store.queries import read_submission
 from submissions.submitter import SUBMITTER_NUMBER, number_of
+from vskill.accounts.audiences import PUBLIC
 from vskill.environments import WorkerEnv
 from vskill.errors import VskillError
 from vskill.kv.errors import EntryUnavailable, VersionConflict
@@ -64,21 +65,20 @@ async def take_in(
     source: str,
     actor: str,
     submitter: str = "",
+    audience: str = PUBLIC,
     picked: Sequence[DiscoveredSkill] | None = None,
 ) -> Job | list[Accepted]:
     """Submit skills of a discovery: at once, or as a job where they are more than ``AT_ONCE``.
 
-    ``source``, ``actor`` and ``submitter`` are those of ``intake.accept``. ``picked`` are the skills that a person
-    chose; by default it is what the discovery offers. Returns the job, or the answer for each skill.
+    ``source``, ``actor``, ``submitter`` and ``audience`` are those of ``intake.accept``. ``picked`` are the skills that
+    a person chose; by default it is what the discovery offers. Returns the job, or the answer for each skill.
     """
+    by: Any = {"source": source, "actor": actor, "submitter": submitter, "audience": audience}
     if len(discovery.skills if picked is None else picked) > AT_ONCE:
-        return await writers.run(
-            start_job, env, discovery, source=source, actor=actor, submitter=submitter, picked=picked
-        )
+        return await writers.run(start_job, env, discovery, picked=picked, **by)
     if picked is None:
-        return await accept_offered(env, discovery, source=source, actor=actor, submitter=submitter)
-    paths = [one.path for one in picked]
-    return await accept(env, discovery, paths, source=source, actor=actor, submitter=submitter)
+        return await accept_offered(env, discovery, **by)
+    return await accept(env, discovery, [one.path for one in picked], **by)
 
 
 def start_job(
@@ -88,14 +88,15 @@ def start_job(
     source: str,
     actor: str,
     submitter: str = "",
+    audience: str | None = PUBLIC,
     picked: Sequence[DiscoveredSkill] | None = None,
     here: bool = False,
 ) -> Job:
     """Write a job that submits skills of a discovery, with its message, in one transaction on the calling thread.
 
-    ``source``, ``actor`` and ``submitter`` are those of ``intake.accept``, and ``picked`` is that of ``take_in``. With
-    ``here`` the caller works it off itself by ``run_job``; a consumer then only takes it over where the caller does not
-    get on with it.
+    ``source``, ``actor``, ``submitter`` and ``audience`` are those of ``intake.accept_one``, and ``picked`` is that of
+    ``take_in``. With ``here`` the caller works it off itself by ``run_job``; a consumer then only takes it over where
+    the caller does not get on with it.
     """
     if picked is None:
         pending = [
@@ -115,6 +116,7 @@ def start_job(
         actor=actor,
         submitter=submitter,
         submitter_number=number_of(submitter),
+        audience=audience,
         total=len(pending),
     )
     with transaction.atomic(using=env.database):
@@ -178,6 +180,7 @@ def _accept(env: WorkerEnv, job: Job, one: JobSkill) -> JobSkill:
                 source=job.source,
                 actor=job.actor,
                 submitter=job.submitter,
+                audience=job.audience,
                 priority=PRIORITY,
                 more_fields={SUBMITTER_NUMBER: job.submitter_number},
             )

@@ -46,7 +46,7 @@ def heard(env: WorkerEnv, account: Any, events: Sequence[NotificationEvent]) -> 
 
 
 def _shown_to(env: WorkerEnv, account: Any, events: Sequence[NotificationEvent]) -> list[NotificationEvent]:
-    """Return the events whose skill, if there is one, is shown to an account."""
+    """Return the events whose skill, if there is one, is shown to an account, and which were submitted for it."""
     identities = {one.identity for one in events} - {""}
     slugs = {one.data.get("slug") for one in events} - {None, ""}
     rows = SkillEntry.objects.using(env.database).filter(namespace=env.name).exclude(slug="")
@@ -58,7 +58,20 @@ def _shown_to(env: WorkerEnv, account: Any, events: Sequence[NotificationEvent])
         seen = frozenset(audiences_of(account, env)) if seen is None else seen
         if row.audience not in seen:
             hidden |= {row.identity, row.slug}
-    return [one for one in events if not hidden or hidden.isdisjoint({one.identity or None, one.data.get("slug")})]
+    shown = [one for one in events if not hidden or hidden.isdisjoint({one.identity or None, one.data.get("slug")})]
+    # What is published is for whom the skill is.
+    ended = [one.submission_id for one in shown if one.kind not in _SHOWN_TO_READERS]
+    if not (chosen := _chosen_for(env, ended)):
+        return shown
+    seen = frozenset(audiences_of(account, env)) if seen is None else seen
+    return [one for one in shown if chosen.get(one.submission_id, PUBLIC) in (PUBLIC, *seen)]
+
+
+def _chosen_for(env: WorkerEnv, submissions: Iterable[str]) -> dict[str, str]:
+    """Return the audiences that were chosen for some submissions, by their ids; one without a choice is left out."""
+    rows = SubmissionEntry.objects.using(env.database).filter(namespace=env.name, audience__isnull=False)
+    found = rows.filter(key__in=[f"{SUBMISSION_PREFIX}{one}" for one in submissions]).values_list("key", "audience")
+    return {key.removeprefix(SUBMISSION_PREFIX): str(audience) for key, audience in found}
 
 
 def accounts_of(owners: Iterable[int | None]) -> dict[int, Any]:

@@ -8,6 +8,7 @@ from django.db import transaction
 
 from marketplace.catalog import Publication, PublishedFile, prepare_publication, publish_skill
 from marketplace.errors import PublicationBlocked
+from submissions.chosen_audiences import audience_of
 from submissions.models import SUBMISSION_PREFIX, SubmissionEntry
 from submissions.pipeline.run import ACTOR, Run
 from submissions.source_audiences import audience_of_source
@@ -19,6 +20,7 @@ from submissions.uploads.still_owned import why_not_theirs
 from submissions.uploads.stored import VERSION_OF_UPLOAD
 from submissions.verification.packages import SkillPackage
 from submissions.verification.scan_keys import key_of_results
+from vskill.accounts.audiences import narrower
 from vskill.environments import WorkerEnv
 from vskill.kv.clock import parse_isoformat
 
@@ -54,12 +56,20 @@ def publish_package(run: Run, package: SkillPackage, evidence: list[Evidence]) -
     """Publish ``package`` with the ``evidence`` about it, move the submission of ``run`` to PUBLISHED, and return it.
 
     Both are one transaction, so that neither is ever seen without the other. Raises ``PublicationBlocked`` also where
-    an upload for a publisher comes from an account that has its claim no more.
+    an upload for a publisher comes from an account that has its claim no more, and where others would see it than it
+    was submitted for.
     """
     current = [one for one in evidence if one.content_hash == package.content_hash]
     env, submission = run.env, run.submission
     if reason := why_not_theirs(env, submission):
         raise PublicationBlocked(reason)
+    chosen = audience_of(submission.value)
+    audience = narrower(audience_of_source(env, submission.text("repoUrl")), chosen)
+    if audience is None:
+        raise PublicationBlocked(
+            "it was submitted for another team than the one that the policy shows its source to now. Nothing was kept. "
+            "Reject it, and have it submitted again."
+        )
     stored = submission.value.get("decision")
     decision = stored if isinstance(stored, dict) else {}
     publication = Publication(
@@ -92,7 +102,8 @@ def publish_package(run: Run, package: SkillPackage, evidence: list[Evidence]) -
         signature=run.signature,
         scan_key=_scan_key(current, decision),
         planned_slug=submission.text("plannedSlug"),
-        audience=audience_of_source(env, submission.text("repoUrl")),
+        audience=audience,
+        for_nobody_but=chosen,
         actor=ACTOR,
     )
     prepared = prepare_publication(publication)

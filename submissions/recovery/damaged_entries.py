@@ -37,6 +37,7 @@ _SALVAGED: Final = {
     "skill_name": "skillName",
     "content_hash": "contentHash",
     "verdict": "verdict",
+    "audience": "audience",
 }
 
 

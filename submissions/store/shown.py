@@ -3,14 +3,16 @@
 The rule is that of ``marketplace.skills.visibility``. A submission belongs to the skill with its identity, and to the
 one that it published, which may lie in another folder by now. One that published nothing belongs to each skill that
 was in its folder, was to move there or had its content there (``marketplace.skills.places``). Those of a repository
-that policy shows to some are not there for all others, whether anything of it is published or not.
+that policy shows to some are not there for all others, whether anything of it is published or not. One that was
+submitted for some is not there for all others, unless it published something that they may know of.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from django.db.models import Exists, OuterRef, QuerySet, Subquery
+from django.db import connections
+from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Substr
 from django.db.models.lookups import IsNull
 
@@ -21,24 +23,30 @@ from marketplace.skills.visibility import any_hidden, hidden_skills, known_skill
 from submissions.discovered import DiscoveredSkill
 from submissions.models import SUBMISSION_PREFIX, SubmissionEntry
 from submissions.source_audiences import unseen_rows
+from submissions.states import LIVE_STATES
 from submissions.store.queries import read_submission
 from submissions.store.records import Submission, no_such_submission
 from submissions.store.transitions import submission_key
+from vskill.accounts.audiences import seeing
 from vskill.environments import WorkerEnv
 
 _AT_ONCE = 500
+_SUBMISSIONS = f'"{SubmissionEntry._meta.db_table}"'
 
 
 def shown_submissions(env: WorkerEnv, rows: QuerySet[SubmissionEntry]) -> QuerySet[SubmissionEntry]:
     """Return those of ``rows`` that are shown to whoever asks now; where nothing is hidden, it stays as it is."""
     unseen = unseen_rows(env)
     rows = rows if unseen is None else rows.exclude(unseen)
-    if not any_hidden(env):
-        return rows
     skills = SkillEntry.objects.using(env.database).filter(namespace=env.name)
-    hidden = hidden_skills(skills)
     versions = SkillVersion.objects.using(env.database).filter(namespace=env.name)
     published = versions.filter(submission_id=Substr(OuterRef("key"), len(SUBMISSION_PREFIX) + 1))
+    if _for_others(env):
+        told = Subquery(published.filter(skill__in=known_skills(skills)).values("pk")[:1])
+        rows = rows.filter(Q(audience__isnull=True) | Q(audience__in=seeing()) | Q(IsNull(told, False)))
+    if not any_hidden(env):
+        return rows
+    hidden = hidden_skills(skills)
     # Inside the condition over places, so that it is asked only where there is one, and as a value: for an EXISTS here,
     # PostgreSQL would read all versions into memory.
     elsewhere = versions.filter(
@@ -53,7 +61,26 @@ def shown_submissions(env: WorkerEnv, rows: QuerySet[SubmissionEntry]) -> QueryS
 
 def hides_any(env: WorkerEnv) -> bool:
     """Return whether an environment may have submissions that are not shown to whoever asks now."""
-    return any_hidden(env) or unseen_rows(env) is not None
+    return any_hidden(env) or unseen_rows(env) is not None or bool(_for_others(env))
+
+
+def _for_others(env: WorkerEnv) -> set[str]:
+    """Return the audiences that submissions were made for and that whoever asks now does not belong to.
+
+    It takes one statement, with a look-up of an index for each such audience.
+    """
+    first = (
+        "SELECT audience FROM {} WHERE namespace = %(namespace)s AND audience IS NOT NULL {} ORDER BY audience LIMIT 1"
+    )
+    begin, following = (first.format(_SUBMISSIONS, behind) for behind in ("", "AND audience > word.found"))
+    text = (
+        f"WITH RECURSIVE word(found) AS (SELECT ({begin}) UNION ALL "  # noqa: S608 - a query of our own
+        f"SELECT ({following}) FROM word WHERE word.found IS NOT NULL) "
+        "SELECT found FROM word WHERE found IS NOT NULL"
+    )
+    with connections[env.database].cursor() as cursor:
+        cursor.execute(text, {"namespace": env.name})
+        return {str(found) for (found,) in cursor.fetchall()} - {*seeing()}
 
 
 def read_shown(env: WorkerEnv, submission_id: str) -> Submission:
@@ -80,9 +107,11 @@ def hidden_among(env: WorkerEnv, ids: Collection[str]) -> frozenset[str]:
 def hidden_folders(env: WorkerEnv, repo_url: str, skills: Iterable[DiscoveredSkill]) -> frozenset[str]:
     """Return the folders among those of found ``skills`` of a repository whose skill is not shown to whoever asks now.
 
-    It is the skill that is published from the folder, or from the one that the found skill continues.
+    It is the skill that is published from the folder, or from the one that the found skill continues, or the one that
+    somebody has submitted from there for others.
     """
-    if not any_hidden(env):
+    skills_hidden, submissions_hidden = any_hidden(env), _for_others(env)
+    if not skills_hidden and not submissions_hidden:
         return frozenset()
     folders: dict[str, set[str]] = {}
     for skill in skills:
@@ -90,9 +119,12 @@ def hidden_folders(env: WorkerEnv, repo_url: str, skills: Iterable[DiscoveredSki
             folders.setdefault(skill_identity(repo_url, path), set()).add(skill.path)
     wanted, found = sorted(folders), set[str]()
     for start in range(0, len(wanted), _AT_ONCE):
-        rows = SkillEntry.objects.using(env.database).filter(
-            namespace=env.name, identity__in=wanted[start : start + _AT_ONCE]
-        )
-        for identity in hidden_skills(rows).values_list("identity", flat=True):
+        some = {"namespace": env.name, "identity__in": wanted[start : start + _AT_ONCE]}
+        hidden = hidden_skills(SkillEntry.objects.using(env.database).filter(**some))
+        identities = set(hidden.values_list("identity", flat=True)) if skills_hidden else set()
+        if submissions_hidden:
+            live = SubmissionEntry.objects.using(env.database).filter(**some, state__in=sorted(LIVE_STATES))
+            identities |= set(live.filter(audience__in=submissions_hidden).values_list("identity", flat=True))
+        for identity in identities:
             found |= folders[identity]
     return frozenset(found)

@@ -223,9 +223,9 @@ def many(env: Any) -> list[tuple[str, str]]:
     from asgiref.sync import async_to_sync  # noqa: PLC0415 - as above
 
     from submissions.discovery import DiscoveredSkill, Discovery  # noqa: PLC0415
+    from submissions.job_presentation import job_href  # noqa: PLC0415
     from submissions.jobs.work import start_job, step  # noqa: PLC0415
     from submissions.listings import keep_listing  # noqa: PLC0415
-    from submissions.presentation import job_href  # noqa: PLC0415
 
     skills = tuple(
         DiscoveredSkill(

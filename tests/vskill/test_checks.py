@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +16,10 @@ from django.core.management import call_command
 from django.core.management.base import SystemCheckError
 from django.test import override_settings
 
-from vskill.checks import check_environments, check_pool, check_proxies
+from vskill.accounts.teams import create_team
+from vskill.checks import check_audiences, check_environments, check_pool, check_proxies
+from vskill.configuration import BASE_DIR
+from vskill.environments import get_environment
 
 
 def ids(messages: list[checks.CheckMessage]) -> list[str | None]:
@@ -95,3 +103,46 @@ def test_a_pool_has_a_connection_for_each_thread(
 def test_numbers_that_let_nothing_happen_are_refused(changed: dict[str, Any], expected: list[str]) -> None:
     with override_settings(**changed):
         assert ids(check_pool(None)) == expected
+
+
+@pytest.mark.django_db
+def test_a_policy_that_names_a_team_which_is_not_there_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    options = {
+        "policy": {
+            "audiences": {"git.corp.example": "members", "git.corp.example/hr": "hr", "git.corp.example/it": "it"},
+            "source_credentials": {"git.corp.example": {"kind": "token", "secret": "one"}},
+            "credential_audience": "staff",
+        },
+        "secrets": {"one": "ONE"},
+    }
+    monkeypatch.setenv("ONE", "abcdefgh1")
+    with override_settings(VSKILL_ENVIRONMENTS={"one": options}):
+        create_team(get_environment("one"), "it")
+        found = check_audiences(None)
+        assert ids(found) == ["vskill.W004", "vskill.W004"]
+        assert ["'hr'" in str(one.msg) or "'staff'" in str(one.msg) for one in found] == [True, True]
+        assert "manage.py team create hr" in str(found[0].hint)
+        for name in ("hr", "staff"):
+            create_team(get_environment("one"), name)
+        assert check_audiences(None) == []
+
+
+@pytest.mark.database
+def test_a_policy_with_a_team_is_checked_before_there_is_a_database_and_makes_none(tmp_path: Path) -> None:
+    rules = {"default": {"policy": {"audiences": {"git.corp.example": "hr"}}}}
+
+    def checked(command: str) -> str:
+        given = {"VSKILL_DATA_DIR": str(tmp_path), "DATABASE_URL": "", "VSKILL_ENVIRONMENTS": json.dumps(rules)}
+        words = [sys.executable, "manage.py", command]
+        ended = subprocess.run(words, cwd=BASE_DIR, env={**os.environ, **given}, capture_output=True, text=True)
+        assert (ended.returncode, "Traceback" in ended.stderr) == (0, False), ended.stderr
+        return ended.stderr
+
+    assert "vskill.W004" not in checked("check")
+    assert not [one for one in tmp_path.iterdir() if "sqlite" in one.name]
+    # Without tables, and with those in which no team is.
+    database = tmp_path / "vskill.sqlite3"
+    database.touch(0o600)
+    assert "vskill.W004" not in checked("check")
+    checked("migrate")
+    assert "vskill.W004" in checked("check")

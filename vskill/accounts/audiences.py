@@ -51,9 +51,27 @@ def audiences_of(user: Any, env: WorkerEnv) -> tuple[str, ...]:
     return (MEMBERS, *(team_audience(number) for number in teams.order_by("pk").values_list("pk", flat=True)))
 
 
+def every_audience(env: WorkerEnv) -> tuple[str, ...]:
+    """Return every audience of an environment: what whoever works on the server itself is shown."""
+    numbers = Team.objects.filter(environment=env.name).order_by("pk").values_list("pk", flat=True)
+    return (MEMBERS, *(team_audience(number) for number in numbers), team_audience(0))
+
+
 def team_audience(number: int) -> str:
     """Return the audience that is the team with this primary key."""
     return f"{TEAM}{number}"
+
+
+def is_within(audience: str, other: str) -> bool:
+    """Return whether whoever belongs to ``audience`` belongs to ``other`` as well."""
+    return other in (PUBLIC, audience) or (other == MEMBERS and audience.startswith(TEAM))
+
+
+def narrower(audience: str, other: str) -> str | None:
+    """Return the one of two audiences that is within the other, ``None`` where neither is: they are two teams."""
+    if is_within(audience, other):
+        return audience
+    return other if is_within(other, audience) else None
 
 
 def is_audience(text: str) -> bool:

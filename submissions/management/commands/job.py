@@ -9,12 +9,13 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from submissions.intake import IntakeBusy
+from submissions.job_presentation import progress_as_json
 from submissions.jobs.progress import progress_of
 from submissions.jobs.records import JobNotFound, get_job
 from submissions.jobs.work import stop_job
-from submissions.presentation import progress_as_json
+from vskill.accounts.audiences import every_audience, seen_as
 from vskill.environments import WorkerEnv
-from vskill.kv.threads import writers
+from vskill.kv.threads import readers, writers
 from vskill.management.environment_command import EnvironmentCommand
 
 
@@ -41,9 +42,11 @@ class Command(EnvironmentCommand):
             job = await get_job(env, options["job"])
         except (JobNotFound, IntakeBusy) as error:
             raise CommandError(str(error)) from error
-        progress = await progress_of(env, job, size=job.total)
+        # Who works on the server is shown what is for anybody.
+        with seen_as(await readers.run(every_audience, env)):
+            progress = await progress_of(env, job, size=job.total)
         if options["as_json"]:
-            self.stdout.write(json.dumps(progress_as_json(env, job, progress)))
+            self.stdout.write(json.dumps(await readers.run(progress_as_json, env, job, progress)))
             return
         self.stdout.write(f"{job.id}: {job.state}, {progress.handled:,} of {job.total:,} handled")
         for standing, count in sorted(progress.standings.items()):

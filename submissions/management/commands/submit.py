@@ -7,21 +7,25 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
+from submissions.chosen_audiences import chosen_audience
 from submissions.discovery import Discovery, discover, select
 from submissions.intake import INTERNAL, Accepted, Outcome, accept_offered
+from submissions.job_presentation import job_as_json, job_href
 from submissions.jobs.records import Job, JobState
 from submissions.jobs.work import AT_ONCE, start_job, step
-from submissions.presentation import as_json, found_as_json, job_as_json, job_href
+from submissions.presentation import as_json, found_as_json
+from submissions.source.fetching import repository_url
 from vskill.configuration import load
 from vskill.environments import WorkerEnv
 from vskill.errors import VskillError
-from vskill.kv.threads import writers
+from vskill.kv.threads import readers, writers
 from vskill.management.environment_command import EnvironmentCommand
 from vskill.processes.single_instance import running_address
 
@@ -43,6 +47,9 @@ class Command(EnvironmentCommand):
         parser.add_argument("--path", default="", help="submit only the skill in this folder of the repository")
         parser.add_argument("--folder", default="", help="submit only the skills in and below this folder")
         parser.add_argument("--name", default="", help="submit only the skill of this name")
+        parser.add_argument(
+            "--audience", default="", help="to whom they are shown: members or a team; by default by policy"
+        )
         parser.add_argument("--dry-run", action="store_true", help="list what would be submitted, and submit nothing")
         self.add_json_argument(parser, documents="one JSON document instead of lines")
 
@@ -54,16 +61,20 @@ class Command(EnvironmentCommand):
     async def work(self, env: WorkerEnv, options: Mapping[str, Any]) -> None:
         """Submit in one environment."""
         try:
+            address = repository_url(env, options["url"]).url
+            audience = await readers.run(partial(chosen_audience, env, address, options["audience"], of_any_team=True))
             path = options["path"] or options["folder"]
             discovery = await discover(env, options["url"], path=path, note=not options["dry_run"])
             discovery = select(discovery, path=options["path"], name=options["name"])
             if options["dry_run"]:
                 self._print_found(discovery, as_json=options["as_json"])
             elif len(discovery.skills) > AT_ONCE:
-                await self._submit_as_job(env, discovery, as_json=options["as_json"])
+                await self._submit_as_job(env, discovery, audience, as_json=options["as_json"])
             else:
-                answers = await accept_offered(env, discovery, source="command", actor=getpass.getuser())
-                self._report(_as_reached(env), discovery, answers, as_json=options["as_json"])
+                actor = getpass.getuser()
+                answers = await accept_offered(env, discovery, source="command", actor=actor, audience=audience)
+                reached = _as_reached(env)
+                await readers.run(partial(self._report, reached, discovery, answers, as_json=options["as_json"]))
         except VskillError as error:
             raise CommandError(str(error)) from error
 
@@ -81,10 +92,11 @@ class Command(EnvironmentCommand):
             state = "; ".join([*said, *skill.notes])
             self.stdout.write(f"{skill.name or skill.path or '.'}\t{skill.path or '.'}\t{state}")
 
-    async def _submit_as_job(self, env: WorkerEnv, discovery: Discovery, *, as_json: bool) -> None:
+    async def _submit_as_job(self, env: WorkerEnv, discovery: Discovery, audience: str, *, as_json: bool) -> None:
         """Accept the skills slice by slice; where this process is ended, a consumer goes on with the job."""
         reached = _as_reached(env)
-        job: Job = await writers.run(start_job, env, discovery, source="command", actor=getpass.getuser(), here=True)
+        by: Any = {"source": "command", "actor": getpass.getuser(), "audience": audience}
+        job: Job = await writers.run(start_job, env, discovery, here=True, **by)
         if not as_json:
             self.stdout.write(f"{job.total:,} skills as one job: {reached.public_url}{job_href(env, job.id)}")
         while job.state is JobState.ACCEPTING:
@@ -92,7 +104,7 @@ class Command(EnvironmentCommand):
             if not as_json and self.stdout.isatty():
                 self.stdout.write(f"\r{100 * job.done // max(1, job.slices)} % accepted", ending="")
         if as_json:
-            self.stdout.write(json.dumps(job_as_json(reached, job)))
+            self.stdout.write(json.dumps(await readers.run(job_as_json, reached, job)))
         else:
             ending = "\n" if self.stdout.isatty() else ""
             self.stdout.write(f"{ending}{job.state}; follow or stop it with: manage.py job {job.id}")

@@ -126,6 +126,17 @@ class TestAudience:
         refused = NotificationEvent.objects.get(kind=Kind.REFUSED)
         assert {one.owner for one in listeners(env, refused)} == {""}
 
+    def test_of_what_was_submitted_for_a_team_hears_nobody_else_not_even_who_submitted_it(self, env: WorkerEnv) -> None:
+        ada, judge = person("ada", "submitter"), person("judge", "reviewer")
+        hr = Team.objects.create(environment=env.name, name="hr")
+        for one in (ada, judge):
+            add_webhook(env, f"{URL}/{one.username}", Wish(list(Kind)), created_by=one.username, owner=one)
+        end(env, submitterAccount="ada", audience=team_audience(hr.pk))
+        event = NotificationEvent.objects.get()
+        assert [one.owner for one in listeners(env, event)] == ["judge"]
+        hr.members.add(ada)
+        assert {one.owner for one in listeners(env, event)} == {"ada", "judge"}
+
     def test_who_may_not_read_a_closed_registry_hears_nothing_more(self, env: WorkerEnv, settings: Settings) -> None:
         settings.VSKILL_ENVIRONMENTS = {"default": {"hosts": ["*"], "policy": {"access": "closed"}}}
         closed = get_environment("default")

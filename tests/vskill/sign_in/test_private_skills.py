@@ -236,6 +236,34 @@ def test_nobody_outside_of_its_team_learns_of_a_skill_on_any_route(env: WorkerEn
             assert lines(answer, private.about) == lines(before[one], absent()), one
 
 
+def test_nobody_outside_of_a_team_learns_on_any_route_of_what_was_submitted_for_it(
+    env: WorkerEnv, people: People
+) -> None:
+    """The skill is on its way: it is not there for anybody, and its submission for its team alone."""
+    mate, _other = people("mate", "hr", "submitter"), people("other", "sales", "submitter")
+    publish_open(env)
+    outside = [(Client(raise_request_exception=False), every_request()), (with_token(env, "other"), SHOWING)]
+    nothing = [answers(client, absent(), requests) for client, requests in outside]
+    path = f"skills/{PRIVATE}"
+    submission = make_submission(
+        env,
+        State.ON_HOLD,
+        repoUrl=REPOSITORY,
+        skillName=PRIVATE,
+        skillPath=path,
+        identity=skill_identity(REPOSITORY, path),
+        audience=audience_of("hr"),
+        reason="Flamingo salaries",
+    )
+    private = Private({**absent(), "submission": submission.id, "url": REPOSITORY}, (PRIVATE, *WORDS))
+    for (client, requests), before in zip(outside, nothing, strict=True):
+        for one, answer in answers(client, private.about, requests).items():
+            assert private.in_body(one, answer[1]) == [], one
+            assert lines(answer, private.about) == lines(before[one], absent()), one
+    for path in ("/submissions/{}", "/api/v1/submissions/{}", "/queue?group=held", f"/queue?repository={REPOSITORY}"):
+        assert PRIVATE in mate.get(path.format(submission.id)).content.decode(), path
+
+
 def test_its_team_finds_a_skill_wherever_a_public_one_is(env: WorkerEnv, people: People) -> None:
     mate = people("mate", "hr", "viewer")
     people("judge", "", "reviewer")
