@@ -12,7 +12,7 @@ class Migration(migrations.Migration):
     """Add the column, which nothing has yet, and its index."""
 
     dependencies: ClassVar[list[tuple[str, str]]] = [
-        ("submissions", "0018_rest_and_disabled_mails"),
+        ("submissions", "0019_upload_in_the_admin"),
     ]
 
     operations: ClassVar[list[Operation]] = [
