@@ -11,7 +11,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from marketplace.catalog import list_skills
+from marketplace.catalog import SkillFilters, list_skills
+from marketplace.derived_models import SkillCount
 from marketplace.models import SkillEntry
 from marketplace.pages.list_query import FACETS, SORTS, ListQuery
 from marketplace.pages.lists import home_context, list_context, publisher_context
@@ -63,6 +64,25 @@ def pages(env: WorkerEnv) -> list[Callable[[], Any]]:
             second = query.change(cursor=following.partition("&")[0])
             found += [partial(list_context, env, query), partial(list_context, env, second)]
     return found
+
+
+@pytest.mark.parametrize("names", [(), ("verdict",), ("publisher", "capability"), tuple(FACETS)])
+@pytest.mark.usefixtures("shop")
+def test_a_list_is_read_by_one_statement_for_its_counts_and_one_for_its_rows(
+    env: WorkerEnv, names: tuple[str, ...]
+) -> None:
+    query = ListQuery(**{name: CHOSEN[name] for name in names})
+    statements = asked(partial(list_context, env, query))
+    assert [SkillCount._meta.db_table in one for one in statements] == [True, False]
+
+
+@pytest.mark.usefixtures("shop")
+def test_the_names_of_skills_are_searched_for_the_best_hits_alone(env: WorkerEnv) -> None:
+    def searches_names(sort: str) -> bool:
+        statements = asked(partial(list_skills, env, SkillFilters(query="skill"), sort=sort))
+        return any("name : (" in one or ".names @@" in one for one in statements)
+
+    assert [searches_names(sort) for sort in ("relevance", "newest", "name")] == [True, False, False]
 
 
 @pytest.mark.usefixtures("shop")
