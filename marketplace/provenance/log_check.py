@@ -20,8 +20,8 @@ def log_faults(env: WorkerEnv) -> list[tuple[str, str]]:
     faults: list[tuple[str, str]] = []
     tree = Growth(0, [])
     roots = {0: tree.root}
-    heads = list(TreeHead.objects.using(env.database).filter(namespace=env.name).select_related("key").order_by("size"))
-    sizes = {head.size for head in heads}
+    heads = TreeHead.objects.using(env.database).filter(namespace=env.name)
+    sizes = set(heads.values_list("size", flat=True))
     # What is appended meanwhile is not looked at.
     leaves = LogLeaf.objects.using(env.database).filter(namespace=env.name, number__lt=state.size).order_by("number")
     for number, body, stored in leaves.values_list("number", "body", "leaf_hash").iterator(chunk_size=_AT_ONCE):
@@ -36,7 +36,8 @@ def log_faults(env: WorkerEnv) -> list[tuple[str, str]]:
             roots[tree.size] = tree.root
     if (tree.size, tree.root) != (state.size, growth_of(state).root):
         faults.append(("log", f"its {tree.size} entries are not those that it has grown by"))
-    for head in heads:
+    # Not all at once: a registry of some years has hundreds of thousands.
+    for head in heads.select_related("key").order_by("size").iterator(chunk_size=_AT_ONCE):
         try:
             signed = read_note(head.note, load_public(head.key.public_key))
         except BadSignature as error:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
+
+from django.db import connections
 
 from marketplace.models import LogLeaf, LogNode, LogState
 from marketplace.provenance import merkle
@@ -38,17 +39,26 @@ def _hashes(env: WorkerEnv, ranges: Sequence[range]) -> list[bytes]:
 
 
 def _read(env: WorkerEnv, nodes: set[Node]) -> dict[Node, bytes]:
-    """Return the stored hashes of complete subtrees; a proof needs a few for each level of the tree."""
-    by_level = defaultdict[int, list[int]](list)
-    for level, number in nodes:
-        by_level[level].append(number)
+    """Return the stored hashes of complete subtrees, by two statements; a proof needs a few for each level."""
     found: dict[Node, bytes] = {}
-    for level, numbers in by_level.items():
-        if level:
-            rows = LogNode.objects.using(env.database).filter(namespace=env.name, level=level, number__in=numbers)
-            hashes = dict(rows.values_list("number", "node_hash"))
-        else:
-            leaves = LogLeaf.objects.using(env.database).filter(namespace=env.name, number__in=numbers)
-            hashes = dict(leaves.values_list("number", "leaf_hash"))
-        found |= {(level, number): bytes.fromhex(digest) for number, digest in hashes.items()}
+    if numbers := [number for level, number in nodes if not level]:
+        leaves = LogLeaf.objects.using(env.database).filter(namespace=env.name, number__in=numbers)
+        found |= {(0, number): bytes.fromhex(one) for number, one in leaves.values_list("number", "leaf_hash")}
+    if inner := [node for node in nodes if node[0]]:
+        found |= _inner(env, inner)
     return found
+
+
+def _inner(env: WorkerEnv, nodes: list[Node]) -> dict[Node, bytes]:
+    # One part for each, which is one row of the index. Django takes longer to write such a statement than the database
+    # to answer it, and a statement for each level took seven times as long.
+    part = (
+        f"SELECT level, number, node_hash FROM {LogNode._meta.db_table} "  # noqa: S608 - our own names
+        "WHERE namespace = %(namespace)s AND level = %(level{0})s AND number = %(number{0})s"
+    )
+    values: dict[str, str | int] = {"namespace": env.name}
+    for place, (level, number) in enumerate(nodes):
+        values |= {f"level{place}": level, f"number{place}": number}
+    with connections[env.database].cursor() as cursor:
+        cursor.execute(" UNION ALL ".join(part.format(place) for place in range(len(nodes))), values)
+        return {(level, number): bytes.fromhex(one) for level, number, one in cursor.fetchall()}

@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
+from tests.bench.log import measure_log
 from tests.bench.pages import measure_pages
 from tests.bench.pipeline import measure_pipeline
 from tests.bench.queue import measure_queue
@@ -28,7 +29,7 @@ from tests.services.postgres import PostgresUnavailable, postgres_server
 
 OUTPUT = Path("build") / "bench.json"
 DATABASES = ("sqlite", "postgres")
-AREAS = ("kv", "queue", "pipeline", "pages", "search")
+AREAS = ("kv", "queue", "pipeline", "pages", "search", "log")
 LEAST_ENTRIES = 4_000
 
 
@@ -59,6 +60,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if "search" in options.area:
                 print(f"{database}, search ...", file=sys.stderr, flush=True)
                 rows += measure_search(database)
+            if "log" in options.area:
+                print(f"{database}, log ...", file=sys.stderr, flush=True)
+                rows += measure_log(database)
         except PostgresUnavailable as reason:
             print(f"{database}: not measured, {reason}", file=sys.stderr, flush=True)
     write(rows, OUTPUT)
