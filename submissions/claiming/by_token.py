@@ -13,9 +13,9 @@ from marketplace.ownership.claims import proven_claims
 from marketplace.ownership.rights import owns
 from marketplace.ownership.transfers import accept, offer, open_offers, refuse
 from marketplace.skills.handles import is_named, present_handle, short_handle
-from marketplace.skills.publishers import claimed_address, is_uploaded
 from marketplace.skills.store import in_transaction
-from submissions.claiming.offers import is_giver, receiving_repository
+from submissions.claiming.offers import is_giver
+from submissions.claiming.whole import new_home
 from submissions.uploads.acting import Acting, by_token, may_change
 from submissions.uploads.errors import UploadRefused
 from vskill.access_tokens.models import AccessToken
@@ -51,10 +51,7 @@ def offer_for(env: WorkerEnv, token: AccessToken, named: Named, receiver: str, m
             f"for publish, or by an operator, with one for operate. {_UNCHANGED}",
         )
     claim, actor = _receiver(env, receiver), acting.name
-    if is_uploaded(str(skill.repo_url)):
-        address = claimed_address(claim.publisher, skill.slug)
-    else:
-        address = receiving_repository(env, skill, claim.publisher)
+    address = new_home(env, skill, claim.publisher)
 
     def make() -> SkillTransfer:
         made = offer(env, skill.slug, address, actor=actor, reason=message.strip())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from marketplace.catalog import find_skill_sync
@@ -48,26 +48,19 @@ async def make_offer(env: WorkerEnv, user: Any, given: Mapping[str, str]) -> Non
 
 async def accept_offer(env: WorkerEnv, user: Any, number: str) -> None:
     """Accept an offer, by its number, to a publisher that ``user`` may act for; raise ``TransferRefused``."""
-    found = await readers.run(_offer_to, env, user, number)
+    found = await readers.run(offer_to, env, user, number)
     await writers.run(accept, env, found.pk, actor=user.get_username())
 
 
 async def decline_offer(env: WorkerEnv, user: Any, number: str) -> None:
     """Decline an offer, by its number, to a publisher that ``user`` may act for; raise ``TransferRefused``."""
-    found = await readers.run(_offer_to, env, user, number)
+    found = await readers.run(offer_to, env, user, number)
     await writers.run(refuse, env, found.pk, actor=user.get_username(), by_receiver=True)
 
 
 async def withdraw_offer(env: WorkerEnv, user: Any, number: str) -> None:
     """Withdraw an offer, by its number, of a publisher that ``user`` may act for; raise ``TransferRefused``."""
-
-    def of_ours() -> SkillTransfer:
-        found = _found(env, number)
-        if not (is_giver(env, user, found) or may(user, env, Action.OPERATE)):
-            raise TransferRefused(_NO_SUCH_OFFER)
-        return found
-
-    found = await readers.run(of_ours)
+    found = await readers.run(offer_from, env, user, number)
     await writers.run(refuse, env, found.pk, actor=user.get_username(), by_receiver=False)
 
 
@@ -96,7 +89,29 @@ def skills_of(env: WorkerEnv, user: Any, most: int = MOST_SHOWN) -> list[SkillEn
     return [one for one in rows.order_by("-pk")[:most] if belongs_to(env, user, one)]
 
 
-def _offer_to(env: WorkerEnv, user: Any, number: str) -> SkillTransfer:
+def offer_from(env: WorkerEnv, user: Any, number: str) -> SkillTransfer:
+    """Return the open offer with a ``number`` that ``user`` may withdraw; raise ``TransferRefused``."""
+    found = _found(env, number)
+    if not may_withdraw(env, user, found):
+        raise TransferRefused(_NO_SUCH_OFFER)
+    return found
+
+
+def may_withdraw(env: WorkerEnv, user: Any, offered: SkillTransfer) -> bool:
+    """Return whether ``user`` may take back an offer: its giver may, and an operator."""
+    return is_giver(env, user, offered) or may(user, env, Action.OPERATE)
+
+
+def grouped(offers: Sequence[SkillTransfer]) -> list[list[SkillTransfer]]:
+    """Return offers, the newest first, in groups of one publisher to another."""
+    groups: dict[tuple[str, str], list[SkillTransfer]] = {}
+    for one in offers:
+        groups.setdefault((one.from_publisher, one.to_publisher), []).append(one)
+    return list(groups.values())
+
+
+def offer_to(env: WorkerEnv, user: Any, number: str) -> SkillTransfer:
+    """Return the open offer with a ``number`` that ``user`` may decide about; raise ``TransferRefused``."""
     found = _found(env, number)
     if not may_act_for(user, env, found.to_publisher):
         raise TransferRefused(_NO_SUCH_OFFER)

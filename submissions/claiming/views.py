@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -23,8 +24,18 @@ from marketplace.ownership.claims import (
     prove,
 )
 from marketplace.ownership_models import PROVEN
-from submissions.claiming.offers import accept_offer, decline_offer, make_offer, offers_of, skills_of, withdraw_offer
+from submissions.claiming.offers import (
+    MOST_SHOWN,
+    accept_offer,
+    decline_offer,
+    grouped,
+    make_offer,
+    offers_of,
+    skills_of,
+    withdraw_offer,
+)
 from submissions.claiming.proofs import FILE, SIGN_IN_MINUTES, find_code, signed_in_as
+from submissions.claiming.whole import decide_all, offer_publisher
 from submissions.source.errors import InvalidRepositoryURL, SourceError
 from submissions.source.fetching import repository_url
 from vskill.environments import WorkerEnv
@@ -60,6 +71,9 @@ async def own_publishers(request: HttpRequest) -> HttpResponse:
             if name in request.POST:
                 await step(env, user, request.POST[name])
                 return redirect("submissions:own-publishers")
+        if "publisher" in request.POST:
+            await offer_publisher(env, user, request.POST)
+            return redirect("submissions:own-publishers")
         if "skill" in request.POST:
             await make_offer(env, user, request.POST)
             return redirect("submissions:own-publishers")
@@ -68,7 +82,7 @@ async def own_publishers(request: HttpRequest) -> HttpResponse:
         raise
     except VskillError as error:
         later = isinstance(error, MachineFault) or (isinstance(error, SourceError) and error.transient)
-        fields = ("repository_url", "skill", "receiver", "reason")
+        fields = ("repository_url", "skill", "receiver", "reason", "publisher")
         given = {name: request.POST.get(name, "")[:_LONGEST_ADDRESS] for name in fields}
         response = await _page(request, env, user, {"error": str(error), **given}, 503 if later else 422)
         if later:
@@ -132,7 +146,8 @@ async def _page(
         return {
             "proven": proven,
             "waiting": [one for one in claims if one.state != PROVEN],
-            **offers_of(env, user),
+            **{name: grouped(found) for name, found in offers_of(env, user).items()},
+            "most": MOST_SHOWN,
             "skills": skills_of(env, user),
             "withdraw": reverse("submissions:withdraw"),
             "at_github": at_github if all(one["claim"].publisher != at_github for one in proven) else "",
@@ -146,6 +161,13 @@ async def _page(
     return private_page(request, "submissions/own_publishers.html", found, status)
 
 
+def _all(decision: str) -> Callable[[WorkerEnv, Any, str], Awaitable[None]]:
+    async def step(env: WorkerEnv, user: Any, number: str) -> None:
+        await decide_all(env, user, number, decision)
+
+    return step
+
+
 _STEPS = {
     "check": _check,
     "end": _give_up,
@@ -153,6 +175,9 @@ _STEPS = {
     "accept": accept_offer,
     "decline": decline_offer,
     "withdraw": withdraw_offer,
+    "accept_all": _all("accept"),
+    "decline_all": _all("decline"),
+    "withdraw_all": _all("withdraw"),
 }
 
 
