@@ -12,6 +12,7 @@ from django.views.decorators.csrf import csrf_exempt
 from submissions.api_answers import (
     body_object,
     errors_answered,
+    limit_of,
     not_allowed,
     read_from_anywhere,
     repository_of,
@@ -29,7 +30,8 @@ from submissions.source.errors import InvalidRepositoryURL
 from submissions.source.fetching import repository_url
 from submissions.source_audiences import refuse_unseen
 from submissions.store.near_ids import near_ids
-from submissions.store.queries import get_submission_index, history
+from submissions.store.pages import submission_page
+from submissions.store.queries import INDEX_PAGE, history
 from submissions.store.records import SubmissionNotFound
 from submissions.store.shown import read_shown, shown_submissions
 from submissions.submitter import submitter_of
@@ -45,6 +47,7 @@ _REFUSALS: Final = {
     Outcome.RESERVED: "name_reserved",
     Outcome.INVALID: "invalid_skill",
 }
+MAX_PAGE: Final = 200
 
 
 # csrf_exempt: the API reads no cookie, so a browser cannot be made to submit in somebody's name.
@@ -52,7 +55,7 @@ _REFUSALS: Final = {
 @csrf_exempt
 @read_from_anywhere
 async def submissions(request: HttpRequest) -> HttpResponse:
-    """List the newest submissions, or submit a repository."""
+    """List the submissions, the newest first, or submit a repository."""
     if request.method not in ("GET", "HEAD", "POST"):
         return not_allowed(request, "GET, HEAD, POST")
     return await _create(request) if request.method == "POST" else await _list(request)
@@ -60,13 +63,20 @@ async def submissions(request: HttpRequest) -> HttpResponse:
 
 @errors_answered
 async def _list(request: HttpRequest) -> JsonResponse:
-    takes_only(request, "repoUrl")
+    takes_only(request, "repoUrl", "cursor", "limit")
     env = require_worker_env()
     wanted = request.GET.get("repoUrl", "")
     with contextlib.suppress(InvalidRepositoryURL):
         # A text that is no address is looked for as it is, and matches nothing.
         wanted = repository_url(env, wanted).url if wanted else ""
-    entries = await list_reads.run(get_submission_index, env, repo_url=wanted, shown=partial(shown_submissions, env))
+    entries, following = await list_reads.run(
+        submission_page,
+        env,
+        repo_url=wanted,
+        cursor=request.GET.get("cursor", ""),
+        limit=limit_of(request, INDEX_PAGE, MAX_PAGE),
+        shown=partial(shown_submissions, env),
+    )
     items = [
         {
             "id": entry.submission_id,
@@ -77,7 +87,7 @@ async def _list(request: HttpRequest) -> JsonResponse:
         }
         for entry in entries
     ]
-    return JsonResponse({"items": items})
+    return JsonResponse({"items": items, "nextCursor": following})
 
 
 @errors_answered

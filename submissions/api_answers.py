@@ -17,11 +17,12 @@ from submissions.intake import IntakeBusy
 from submissions.source.errors import InvalidRepositoryURL, SourceError
 from vskill.errors import VskillError
 from vskill.hidden_characters import visible
-from vskill.kv.errors import EntryUnavailable
+from vskill.kv.errors import EntryUnavailable, InvalidCursor
 
 logger = logging.getLogger(__name__)
 
 MAX_BODY: Final = 64 * 1024
+LIMIT_DIGITS: Final = 9
 Call = Callable[..., Awaitable[HttpResponse]]
 
 
@@ -100,6 +101,14 @@ def texts_of(body: dict[str, Any], *names: str) -> dict[str, str]:
     return texts
 
 
+def limit_of(request: HttpRequest, default: int, highest: int) -> int:
+    """Return the parameter ``limit``, from 1 to ``highest``; raises BadRequest where it is no number."""
+    given = request.GET.get("limit") or str(default)
+    if len(given) > LIMIT_DIGITS or not (given.isascii() and given.isdigit()):
+        raise BadRequest("'limit' is a number. Nothing was read.")
+    return max(1, min(int(given), highest))
+
+
 def repository_of(texts: dict[str, str]) -> str:
     """Return the address of a repository that a body names; raises BadRequest where it names none."""
     if not texts["repoUrl"]:
@@ -108,7 +117,7 @@ def repository_of(texts: dict[str, str]) -> str:
 
 
 def _status_of(error: VskillError) -> int:
-    if isinstance(error, BadRequest | InvalidRepositoryURL):
+    if isinstance(error, BadRequest | InvalidRepositoryURL | InvalidCursor):
         return 400
     if isinstance(error, BodyTooLarge):
         return 413

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -12,6 +13,7 @@ from submissions.api_answers import (
     body_object,
     error_answer,
     errors_answered,
+    limit_of,
     not_allowed,
     read_from_anywhere,
     repository_of,
@@ -29,6 +31,8 @@ from submissions.presentation import found_as_json
 from submissions.source_audiences import refuse_unseen
 from submissions.submitter import submitter_of
 from submissions.told import told_listing, told_skills
+from vskill.kv.cursors import encode_cursor
+from vskill.kv.keyset import binding_of, bound_position, no_cursor
 from vskill.kv.threads import writers
 from vskill.rate_limits.kinds import Form, Kind, rated
 from vskill.visitors.reads import intake_reads, page_reads
@@ -36,15 +40,29 @@ from vskill.worker_context import require_worker_env
 
 MAX_PAGE: Final = 200
 LONGEST_WORDS: Final = 200
-DIGITS: Final = 9
 
 
-def _page(request: HttpRequest) -> tuple[int, int]:
-    """Return the cursor and the limit of a call; raises BadRequest for what is no number."""
-    cursor, limit = request.GET.get("cursor") or "0", request.GET.get("limit") or str(PAGE)
-    if any(len(one) > DIGITS or not (one.isascii() and one.isdigit()) for one in (cursor, limit)):
-        raise BadRequest("'cursor' is one that a call answered, and 'limit' a number. Nothing was read.")
-    return int(cursor), max(1, min(int(limit), MAX_PAGE))
+@dataclass(frozen=True)
+class _Pages:
+    """The pages of a list that never changes, by the numbers of its rows; ``binding`` tells it from other lists."""
+
+    binding: str
+    start: int
+    limit: int
+
+    @classmethod
+    def asked(cls, request: HttpRequest, *parts: str) -> _Pages:
+        """Return the page that a call asks for of the list that ``parts`` define; raises what answers 400."""
+        binding = binding_of(require_worker_env().name, *parts)
+        limit, cursor = limit_of(request, PAGE, MAX_PAGE), request.GET.get("cursor", "")
+        start = bound_position(binding, cursor)[:1] if cursor else [0]
+        if not start or type(start[0]) is not int:
+            raise no_cursor()
+        return cls(binding, start[0], limit)
+
+    def cursor(self, following: int | None) -> str | None:
+        """Return the cursor of the page that begins at the number ``following``, ``None`` where there is none."""
+        return None if following is None else encode_cursor(self.binding, following)
 
 
 # csrf_exempt, here and below: the API reads no cookie, so a browser cannot be made to submit in somebody's name.
@@ -62,7 +80,7 @@ async def _list_repository(request: HttpRequest) -> JsonResponse:
     await refuse_unseen(env, repository_of(texts))
     discovery = await discover(env, repository_of(texts), path=texts["folder"])
     listing_id = await keep_listing(env, discovery)
-    return await _listing_page(listing_id, discovery, Choice(), *_page(request), status=201)
+    return await _listing_page(listing_id, discovery, Choice(), request, status=201)
 
 
 @rated(Kind.READS, Form.JSON)
@@ -88,13 +106,14 @@ async def _read_listing(request: HttpRequest, listing_id: str) -> JsonResponse:
     if len(words) > LONGEST_WORDS:
         raise BadRequest(f"'q' has {len(words)} characters. It can have {LONGEST_WORDS}. Nothing was read.")
     choice = Choice(folder_of(request.GET.get("folder", "")), words)
-    return await _listing_page(listing_id, discovery, choice, *_page(request))
+    return await _listing_page(listing_id, discovery, choice, request)
 
 
 async def _listing_page(
-    listing_id: str, discovery: Discovery, choice: Choice, start: int, limit: int, *, status: int = 200
+    listing_id: str, discovery: Discovery, choice: Choice, request: HttpRequest, *, status: int = 200
 ) -> JsonResponse:
-    page = await intake_reads.run(page_of, discovery, choice, start=start, size=limit)
+    asked = _Pages.asked(request, "listing", listing_id, choice.folder, choice.words)
+    page = await intake_reads.run(page_of, discovery, choice, start=asked.start, size=asked.limit)
     skills = await intake_reads.run(told_skills, require_worker_env(), page.skills)
     body = {
         "id": listing_id,
@@ -105,7 +124,7 @@ async def _listing_page(
         "matching": page.matching,
         "folders": [{"path": path, "skills": count} for path, count in page.folders],
         "skills": [found_as_json(one, named=discovery.named) for one in skills],
-        "nextCursor": None if page.following is None else str(page.following),
+        "nextCursor": asked.cursor(page.following),
     }
     return JsonResponse(body, status=status)
 
@@ -141,16 +160,17 @@ async def job(request: HttpRequest, job_id: str) -> HttpResponse:
 async def _look(request: HttpRequest, job_id: str) -> JsonResponse:
     env = require_worker_env()
     takes_only(request, "cursor", "limit", "standing")
-    start, limit = _page(request)
     standing = request.GET.get("standing", "")
     if standing and standing not in STANDINGS:
         raise BadRequest(f"There is no standing {standing[:40]!r}. It is one of: {', '.join(STANDINGS)}.")
     try:
         found = await get_job(env, job_id)
-        progress = await progress_of(env, found, standing=standing, start=start, size=limit)
+        asked = _Pages.asked(request, "job", job_id, standing)
+        progress = await progress_of(env, found, standing=standing, number=asked.start, size=asked.limit)
     except JobNotFound as error:
         return error_answer(error, 404)
-    response = JsonResponse(await page_reads.run(progress_as_json, env, found, progress))
+    cursor = asked.cursor(progress.next_number)
+    response = JsonResponse(await page_reads.run(progress_as_json, env, found, progress, cursor))
     response["Cache-Control"] = "no-store"
     return response
 

@@ -10,11 +10,13 @@ from django.http import HttpResponseBase
 
 from marketplace.api import described
 from marketplace.api.http import SAFE, ApiCall, api_view, tagged_response
-from submissions.api_many import DIGITS, LONGEST_WORDS, MAX_PAGE
-from submissions.described_shapes import ID, STATE, STEP, SUBMISSION_FIELDS, TEXT_OR_NULL
+from submissions.api import MAX_PAGE as MOST_SUBMISSIONS
+from submissions.api_many import LONGEST_WORDS, MAX_PAGE
+from submissions.described_shapes import ID, NEXT_CURSOR, STATE, STEP, SUBMISSION_FIELDS, TEXT_OR_NULL, paged
 from submissions.jobs.progress import STANDINGS
 from submissions.listings import PAGE
 from submissions.staff_api import described as of_staff
+from submissions.store.queries import INDEX_PAGE
 from vskill.openapi import (
     BOOLEAN,
     INTEGER,
@@ -51,11 +53,7 @@ _AUDIENCE: Final[Schema] = {
     "description": "To whom the skills are shown: public, members or a team of the sender, within what policy says of "
     "their source. By default it is what policy says. An answer with null says that nobody chose.",
 }
-_COUNT: Final[Schema] = {"type": "integer", "minimum": 0, "maximum": 10**DIGITS - 1}
-_PAGED: Final = (
-    query("cursor", _COUNT, "The nextCursor of the page before."),
-    query("limit", {**_COUNT, "default": PAGE}, f"How many at most; {MAX_PAGE} are answered at most."),
-)
+_PAGED: Final = paged(PAGE, MAX_PAGE)
 _JOB_FIELDS: Final = {
     **dict.fromkeys(("id", "state", "repoUrl", "commitSha", "statusUrl", "apiUrl", "createdAt", "updatedAt"), TEXT),
     "failure": TEXT_OR_NULL,
@@ -88,7 +86,7 @@ _LISTING: Final = shape(
         "sourceRef": TEXT_OR_NULL,
         "total": INTEGER,
         "matching": INTEGER,
-        "nextCursor": TEXT_OR_NULL,
+        "nextCursor": NEXT_CURSOR,
         "folders": listed(shape({"path": TEXT, "skills": INTEGER})),
         "skills": listed(_FOUND),
     }
@@ -145,15 +143,17 @@ OPERATIONS: Final[dict[str, dict[str, Any]]] = {
     "/api/v1/submissions": {
         "get": _get(
             "submissions",
-            "List the newest submissions.",
+            "List the submissions, the newest first.",
             shape(
                 {
+                    "nextCursor": NEXT_CURSOR,
                     "items": listed(
                         shape({**dict.fromkeys(("id", "repoUrl", "skillName", "skillPath"), TEXT), "state": STATE})
-                    )
+                    ),
                 }
             ),
             query("repoUrl", TEXT, "Only those of this repository."),
+            *paged(INDEX_PAGE, MOST_SUBMISSIONS),
         ),
         "post": _post(
             "submit",
@@ -218,7 +218,7 @@ OPERATIONS: Final[dict[str, dict[str, Any]]] = {
                     "outcomes": _COUNTS,
                     "standings": _COUNTS,
                     "skills": listed(_LINE),
-                    "nextCursor": TEXT_OR_NULL,
+                    "nextCursor": NEXT_CURSOR,
                 }
             ),
             in_path("job_id", "The id of a job."),

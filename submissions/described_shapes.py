@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
+from submissions.api_answers import LIMIT_DIGITS
 from submissions.states import State
-from vskill.openapi import MOMENT, TEXT, Schema, in_path, or_null, shape
+from vskill.openapi import MOMENT, TEXT, Schema, in_path, or_null, query, shape
 
 TEXT_OR_NULL: Final = or_null(TEXT)
 STATE: Final[Schema] = {"type": "string", "enum": [str(state) for state in State]}
@@ -20,3 +21,13 @@ SUBMISSION_FIELDS: Final = {
     "appeal": or_null(shape({"text": TEXT, "at": TEXT, "answer": TEXT_OR_NULL, "words": TEXT_OR_NULL})),
 }
 STEP: Final = shape({**dict.fromkeys(("to", "reason", "actor", "trigger"), TEXT), "from": TEXT_OR_NULL, "at": MOMENT})
+NEXT_CURSOR: Final = or_null({"type": "string", "description": "Of the next page; null on the last one."})
+
+
+def paged(default: int, highest: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the parameters of a list with pages of ``default`` rows, and ``highest`` at most."""
+    limit: Schema = {"type": "integer", "minimum": 0, "maximum": 10**LIMIT_DIGITS - 1, "default": default}
+    return (
+        query("cursor", TEXT, "The nextCursor of the page before."),
+        query("limit", limit, f"How many at most; {highest} are answered at most."),
+    )

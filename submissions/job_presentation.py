@@ -43,8 +43,11 @@ def started_as_json(env: WorkerEnv, job: Job) -> dict[str, Any]:
     return {**job_as_json(env, job), "job": job.id, "stopKey": stop_key(env, job.id)}
 
 
-def progress_as_json(env: WorkerEnv, job: Job, progress: Progress) -> dict[str, Any]:
-    """Return what the API says about a job, its progress and one page of its skills; it may wait."""
+def progress_as_json(env: WorkerEnv, job: Job, progress: Progress, cursor: str | None = None) -> dict[str, Any]:
+    """Return what the API says about a job, its progress and one page of its skills; it may wait.
+
+    ``cursor`` is that of the next page, ``None`` where there is none.
+    """
     return {
         **job_as_json(env, job),
         "handled": progress.handled,
@@ -65,5 +68,5 @@ def progress_as_json(env: WorkerEnv, job: Job, progress: Progress) -> dict[str, 
             }
             for line in progress.lines
         ],
-        "nextCursor": None if progress.following is None else str(progress.following),
+        "nextCursor": cursor,
     }

@@ -48,6 +48,7 @@ from marketplace.skills.slugs import base_slug
 from marketplace.skills.visibility import light_versions
 from marketplace.skills.withdrawal import nothing_offered
 from marketplace.stars import stars_of
+from vskill.kv.keyset import binding_of, keyset_page
 from vskill.visitors.reads import list_reads
 
 # clawhub's names of sort orders. Skills have no ratings here, so its two orders by rating are the order by downloads.
@@ -140,20 +141,20 @@ def versions(call: ApiCall) -> HttpResponse:
     """List the versions of a skill, newest first: ``items`` for clawhub, ``versions`` for vskill."""
     takes_only(call, "limit", "cursor", "ownerHandle")
     skill = named_skill(call)
-    limit, cursor = requested_limit(call, *LIST_LIMIT), parameter(call, "cursor")
     rows = fetchable_versions(
         SkillVersion.objects.using(call.env.database).filter(namespace=call.env.name, skill=skill)
     )
-    if cursor:
-        if not cursor.isascii() or not cursor.isdigit() or len(cursor) > 18:
-            raise ApiError(400, "This cursor belongs to another list, or is none. Start again without it.")
-        rows = rows.filter(ordinal__lt=int(cursor))
-    found = list(light_versions(rows).order_by("-ordinal")[: limit + 1])
-    following = str(found[limit - 1].ordinal) if len(found) > limit else None
+    found, following = keyset_page(
+        light_versions(rows),
+        ("-ordinal",),
+        binding=binding_of(call.env.name, "versions", skill.pk),
+        cursor=parameter(call, "cursor", longest=LONGEST_CURSOR),
+        limit=requested_limit(call, *LIST_LIMIT),
+    )
     return json_response(
         {
-            "items": [version_shape(version) for version in found[:limit]],
-            "versions": [vskill_version(version) for version in found[:limit]],
+            "items": [version_shape(version) for version in found],
+            "versions": [vskill_version(version) for version in found],
             "nextCursor": following,
         }
     )

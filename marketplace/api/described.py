@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from marketplace.api import described_shapes as shapes
 from marketplace.api.bounds import (
+    BLOCKLIST_LIMIT,
     COLLECTIONS_LIMIT,
     LIST_LIMIT,
     LONGEST_REPOSITORY,
@@ -106,8 +107,17 @@ OPERATIONS: Final[dict[str, dict[str, Any]]] = {
     },
     "/api/v1/blocklist": get(
         "blocklist",
-        "List quarantined skills and blocked content.",
-        shape({"entries": listed(shapes.BLOCK), "count": INTEGER, "lastUpdated": TEXT_OR_NULL}),
+        "List blocked content and quarantined skills.",
+        shape(
+            {
+                "entries": listed(shapes.BLOCK),
+                "count": INTEGER,
+                "lastUpdated": TEXT_OR_NULL,
+                "nextCursor": shapes.CURSOR,
+            }
+        ),
+        limit(*BLOCKLIST_LIMIT),
+        CURSOR,
     ),
     "/api/v1/blocklist/check": get(
         "blocklistCheck",
@@ -164,7 +174,7 @@ OPERATIONS: Final[dict[str, dict[str, Any]]] = {
         "List the collections.",
         shapes.COLLECTIONS,
         limit(*COLLECTIONS_LIMIT),
-        text("cursor", "Of a page."),
+        CURSOR,
     ),
     "/api/v1/collections/{slug}": get(
         "collection", "Describe a collection.", shapes.COLLECTION, in_path("slug", "Its name."), errors=(404,)

@@ -18,6 +18,7 @@ from marketplace.api.bounds import LIMIT_DIGITS, LONGEST
 from marketplace.errors import InvalidListing, MarketplaceError
 from vskill.environments import WorkerEnv
 from vskill.hidden_characters import visible
+from vskill.kv.errors import InvalidCursor
 from vskill.rate_limits.kinds import Form, Kind, rated
 from vskill.visitors.errors import VisitorRefused
 from vskill.visitors.reads import VisitorReads, page_reads
@@ -107,9 +108,9 @@ def api_view(
     ``kind`` is which limit of a client its requests count against, and ``reads`` where it runs: a view that reads many
     rows belongs to ``list_reads``.
 
-    Other methods are answered with 405, an ``ApiError`` with its status and text, an ``InvalidListing`` with 400, and
-    what takes too long with 503. The API uses no cookies, so there is nothing that cross-site requests could abuse and
-    no CSRF token.
+    Other methods are answered with 405, an ``ApiError`` with its status and text, an ``InvalidListing`` or
+    ``InvalidCursor`` with 400, and what takes too long with 503. The API uses no cookies, so there is nothing that
+    cross-site requests could abuse and no CSRF token.
     """
 
     def decorate(view: DatabaseView) -> Callable[..., Any]:
@@ -141,7 +142,7 @@ def _guarded(view: DatabaseView, call: ApiCall) -> HttpResponseBase:
         return _revalidated(call, view(call))
     except ApiError as refusal:
         return text_response(str(refusal), refusal.status)
-    except InvalidListing as error:
+    except (InvalidListing, InvalidCursor) as error:
         return text_response(str(error), 400)
 
 

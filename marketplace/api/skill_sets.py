@@ -8,7 +8,7 @@ from django.http import HttpResponse
 from django.urls import reverse
 
 from marketplace.addresses import archive_href, collection_href, public_base, skill_href
-from marketplace.api.bounds import COLLECTIONS_LIMIT
+from marketplace.api.bounds import COLLECTIONS_LIMIT, LONGEST_CURSOR
 from marketplace.api.http import SAFE, ApiCall, api_view, json_response, parameter, requested_limit, takes_only
 from marketplace.api.lookup import named_collection
 from marketplace.api.trust import milliseconds, said_of
@@ -18,6 +18,8 @@ from marketplace.pages.skill import Found, asked_for
 from marketplace.pictures.reach import reach_together
 from marketplace.skill_sets.install import install_lines
 from marketplace.skill_sets.reading import Member, collection_page, read_set, summaries
+from vskill.kv.cursors import encode_cursor
+from vskill.kv.keyset import binding_of, bound_position, no_cursor
 from vskill.visitors.reads import list_reads
 
 
@@ -25,10 +27,14 @@ from vskill.visitors.reads import list_reads
 def collections(call: ApiCall) -> HttpResponse:
     """List the collections by their names: ``items`` and ``nextCursor``, which is null on the last page."""
     takes_only(call, "limit", "cursor")
-    found, cursor = collection_page(call.env, parameter(call, "cursor"), requested_limit(call, *COLLECTIONS_LIMIT))
+    binding, given = binding_of(call.env.name, "collections"), parameter(call, "cursor", longest=LONGEST_CURSOR)
+    after = bound_position(binding, given) if given else [""]
+    if len(after) != 1 or not isinstance(after[0], str):
+        raise no_cursor()
+    found, following = collection_page(call.env, after[0], requested_limit(call, *COLLECTIONS_LIMIT))
     base = public_base(call.request, call.env)
     items = [{**_shape(one.collection, base), "skillCount": one.offered} for one in summaries(call.env, found)]
-    return json_response({"items": items, "nextCursor": cursor})
+    return json_response({"items": items, "nextCursor": encode_cursor(binding, following) if following else None})
 
 
 @api_view(*SAFE, reads=list_reads)

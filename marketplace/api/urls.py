@@ -7,6 +7,7 @@ from django.urls import URLPattern, path
 from marketplace.api import (
     account,
     apm,
+    blocklist,
     clawhub,
     external_scans,
     files,
@@ -63,8 +64,8 @@ urlpatterns: list[URLPattern] = [
     path("api/v1/download", files.download),
     path("api/v1/whoami", account.whoami),
     path("api/v1/stars/<str:slug>", account.stars),
-    path("api/v1/blocklist", vskill_cli.blocklist),
-    path("api/v1/blocklist/check", vskill_cli.blocklist_check),
+    path("api/v1/blocklist", blocklist.blocklist),
+    path("api/v1/blocklist/check", blocklist.blocklist_check),
     path("api/v1/log", log.head, name="log"),
     path("api/v1/log/checkpoint", log.checkpoint),
     path("api/v1/log/entries", log.entries, name="log-entries"),

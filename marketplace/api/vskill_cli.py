@@ -6,7 +6,7 @@ from typing import Any
 
 from django.http import HttpResponse
 
-from marketplace.api.bounds import LONGEST_REPOSITORY, MOST_CHECKED, VSKILL_SEARCH_LIMIT
+from marketplace.api.bounds import MOST_CHECKED, VSKILL_SEARCH_LIMIT
 from marketplace.api.http import (
     SAFE,
     ApiCall,
@@ -23,13 +23,11 @@ from marketplace.api.shapes import loosened_fields, skill_shape
 from marketplace.api.trust import said_of_skill
 from marketplace.artifacts.archives import read_member
 from marketplace.artifacts.diffs import FileChange, compare
-from marketplace.catalog import find_skill_sync, is_visible
+from marketplace.catalog import is_visible
 from marketplace.judgement import flagged
 from marketplace.models import SkillEntry, SkillVersion
 from marketplace.skills.answers import search_answer
-from marketplace.skills.blocklist import Block, BlockKind, InvalidBlock, is_blocked, list_blocks
 from marketplace.skills.versions import parse_version
-from marketplace.skills.visibility import quarantined_skills
 from marketplace.skills.withdrawal import why_withdrawn
 from vskill.accounts.access import asks_for
 from vskill.accounts.roles import Action
@@ -151,54 +149,3 @@ def _compare(call: ApiCall) -> list[FileChange]:
         return read_member(archives[version.pk], path)
 
     return compare(before, after, read_file)
-
-
-@api_view(*SAFE, reads=list_reads)
-def blocklist(call: ApiCall) -> HttpResponse:
-    """List quarantined skills and blocked content hashes."""
-    rows = quarantined_skills(SkillEntry.objects.using(call.env.database).filter(namespace=call.env.name))
-    entries = [_quarantined(skill) for skill in rows.order_by("-changed_at")[:1000]]
-    entries += [_blocked(block) for block in list_blocks(call.env) if block.kind is BlockKind.CONTENT]
-    last = max((entry["discoveredAt"] for entry in entries), default=None)
-    return json_response({"entries": entries, "count": len(entries), "lastUpdated": last}, max_age=60)
-
-
-@api_view(*SAFE)
-def blocklist_check(call: ApiCall) -> HttpResponse:
-    """Return whether a skill or repository must not be installed; a name alone blocks only the skill of that name."""
-    name, repo_url = parameter(call, "name"), parameter(call, "repoUrl", longest=LONGEST_REPOSITORY)
-    skill = find_skill_sync(call.env, name.rpartition("/")[2], hidden=True) if name else None
-    if skill is not None and not is_visible(skill) and (not repo_url or repo_url == skill.repo_url):
-        return json_response({"blocked": True, "entry": _quarantined(skill), "rejected": False})
-    try:
-        block = is_blocked(call.env, repo_url) if repo_url else None
-    except InvalidBlock as error:
-        raise ApiError(400, str(error)) from error
-    if block is not None:
-        return json_response({"blocked": True, "entry": {**_blocked(block), "skillName": name}, "rejected": False})
-    body: dict[str, Any] = {"blocked": False, "rejected": False}
-    if skill is not None and is_visible(skill) and (said := said_of_skill(skill)).tainted:
-        body |= {"tainted": True, "taintReason": said.warning}
-    return json_response(body)
-
-
-def _entry(name: str, reason: str, discovered_at: str, **more: str) -> dict[str, Any]:
-    return {
-        "skillName": name,
-        "threatType": "policy",
-        "severity": "critical",
-        "reason": reason,
-        "evidenceUrls": [],
-        "discoveredAt": discovered_at,
-        **more,
-    }
-
-
-def _quarantined(skill: SkillEntry) -> dict[str, Any]:
-    changed = skill.changed_at.isoformat() if skill.changed_at else ""
-    return _entry(skill.slug, "withheld by this registry", changed, sourceUrl=skill.repo_url)
-
-
-def _blocked(block: Block) -> dict[str, Any]:
-    more = {"contentHash": block.value} if block.kind is BlockKind.CONTENT else {"sourceUrl": block.value}
-    return _entry("", block.reason, block.created_at, **more)

@@ -43,7 +43,9 @@ class Progress:
 
     ``handled`` is the number of skills whose turn it was. ``outcomes`` counts what the intake answered, ``standings``
     where each skill is now: a group of states, 'waiting' for its turn, or the outcome of one without a submission.
-    ``following`` is where the next page starts. ``finished`` says that nothing of it will move any more by itself.
+    ``following`` is where the next page starts among the lines that are shown now, and ``next_number`` the number of
+    its first skill in the job, which stays while skills move on. ``finished`` says that nothing of it will move any
+    more by itself.
     """
 
     lines: tuple[JobLine, ...]
@@ -52,23 +54,32 @@ class Progress:
     standings: dict[str, int]
     start: int
     following: int | None
+    next_number: int | None
     finished: bool
 
 
-async def progress_of(env: WorkerEnv, job: Job, *, standing: str = "", start: int = 0, size: int = PAGE) -> Progress:
+async def progress_of(
+    env: WorkerEnv, job: Job, *, standing: str = "", start: int = 0, number: int = 0, size: int = PAGE
+) -> Progress:
     """Return how far a job is, with a page of ``size`` of its skills from number ``start`` (from 0).
 
-    ``standing`` narrows the page down to the skills that are counted as that; '' is all of them. Raises ``JobNotFound``
-    where one of its skills may not be known of by whoever asks now.
+    ``standing`` narrows the page down to the skills that are counted as that; '' is all of them. ``start`` counts
+    those, from the skill that has this ``number`` in the job (from 0) on. Raises ``JobNotFound`` where one of its
+    skills may not be known of by whoever asks now.
     """
-    keys = [slice_key(job.id, number) for number in range(job.slices)]
+    keys = [slice_key(job.id, place) for place in range(job.slices)]
     slices = [outcome async for outcome in jobs_of(env).get_many(keys)]
-    return await list_reads.run(
-        lambda: _progress(env, job, [one for outcome in slices for one in skills_of(outcome)], standing, start, size)
-    )
+
+    def work() -> Progress:
+        skills = [one for outcome in slices for one in skills_of(outcome)]
+        return _progress(env, job, skills, standing, start, number, size)
+
+    return await list_reads.run(work)
 
 
-def _progress(env: WorkerEnv, job: Job, skills: Sequence[JobSkill], standing: str, start: int, size: int) -> Progress:
+def _progress(
+    env: WorkerEnv, job: Job, skills: Sequence[JobSkill], standing: str, start: int, number: int, size: int
+) -> Progress:
     if (
         _is_for_others(env, job)
         or is_unseen(env, job.repo_url)
@@ -79,16 +90,17 @@ def _progress(env: WorkerEnv, job: Job, skills: Sequence[JobSkill], standing: st
         raise no_such_job(job.id)
     states = _states(env, [one.submission_id for one in skills if one.submission_id])
     lines = [_line(one, states.get(one.submission_id)) for one in skills]
-    shown = [line for line in lines if standing in ("", line.standing)]
-    start = max(0, min(start, len(shown)))
+    numbers = [place for place, line in enumerate(lines) if place >= number and standing in ("", line.standing)]
+    start = max(0, min(start, len(numbers)))
     standings = Counter(line.standing for line in lines)
     return Progress(
-        tuple(shown[start : start + size]),
+        tuple(lines[place] for place in numbers[start : start + size]),
         sum(1 for one in skills if one.outcome),
         dict(Counter(one.outcome for one in skills if one.outcome)),
         dict(standings),
         start,
-        start + size if start + size < len(shown) else None,
+        start + size if start + size < len(numbers) else None,
+        numbers[start + size] if start + size < len(numbers) else None,
         not (standings[_WITHOUT[""]] or standings[Group.ACTIVE]),
     )
 

@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from marketplace.skills.blocklist import Block, BlockKind, add_block, block_for, block_page, remove_block
 from marketplace.skills.publishers import full_address
-from submissions.staff_api.calls import OF_LISTS, StaffCall, limit_of, staff_view
+from submissions.api_answers import limit_of
+from submissions.staff_api.calls import DEFAULT_PAGE, MOST_ON_PAGE, OF_LISTS, StaffCall, staff_view
 from vskill.access_tokens.scopes import Scope
 from vskill.kv.errors import VersionConflict
 
@@ -18,7 +19,8 @@ _CHANGE: Final = ("marketplace.view_blockentry", "marketplace.change_blockentry"
 def _list(call: StaffCall) -> Mapping[str, Any]:
     call.needs(*_CHANGE)
     call.queries_only(*OF_LISTS)
-    found, following = block_page(call.env, limit=limit_of(call), cursor=call.request.GET.get("cursor", ""))
+    limit = limit_of(call.request, DEFAULT_PAGE, MOST_ON_PAGE)
+    found, following = block_page(call.env, limit=limit, cursor=call.request.GET.get("cursor", ""))
     return {"items": [_shown(one) for one in found], "nextCursor": following}
 
 

@@ -14,7 +14,15 @@ from django.views.decorators.csrf import csrf_exempt
 from marketplace.errors import SkillNotFound
 from marketplace.skills.blocklist import InvalidBlock
 from marketplace.skills.moderation import ReasonMissing
-from submissions.api_answers import BadRequest, body_object, error_answer, errors_answered, not_allowed, takes_only
+from submissions.api_answers import (
+    BadRequest,
+    body_object,
+    error_answer,
+    errors_answered,
+    limit_of,
+    not_allowed,
+    takes_only,
+)
 from submissions.operations import NeverScanned, NewerSubmission
 from submissions.states import IllegalTransition
 from submissions.store.records import SubmissionNotFound
@@ -42,8 +50,7 @@ LONGEST_REASON: Final = 1000
 LONGEST_TEXT: Final = 1024
 DEFAULT_PAGE: Final = 25
 MOST_ON_PAGE: Final = 100
-# Digits of a limit, and of the number that says which version of something was looked at.
-LIMIT_DIGITS: Final = 6
+# Digits of the number that says which version of something was looked at.
 SEEN_DIGITS: Final = 18
 OF_LISTS: Final = ("cursor", "limit")
 _ROLES: Final = {Scope.REVIEW: (Action.REVIEW, Role.REVIEWER), Scope.OPERATE: (Action.OPERATE, Role.OPERATOR)}
@@ -207,14 +214,6 @@ def _private(answer: HttpResponse) -> HttpResponse:
     return answer
 
 
-def limit_of(call: StaffCall) -> int:
-    """Return how many rows of a list a call asks for, from 1 to ``MOST_ON_PAGE``; raises ``BadRequest``."""
-    given = call.request.GET.get("limit") or str(DEFAULT_PAGE)
-    if len(given) > LIMIT_DIGITS or not (given.isascii() and given.isdigit()):
-        raise BadRequest("'limit' is a number. Nothing was read.")
-    return max(1, min(int(given), MOST_ON_PAGE))
-
-
 def page_of(
     call: StaffCall, rows: QuerySet[Row], order: tuple[str, ...], *binding: object
 ) -> tuple[list[Row], str | None]:
@@ -223,4 +222,5 @@ def page_of(
     ``order`` is that of ``keyset_page``, and ``binding`` what tells the list from others of this environment.
     """
     cursor, bound = call.request.GET.get("cursor", ""), binding_of(call.env.name, *binding)
-    return keyset_page(rows, order, binding=bound, cursor=cursor, limit=limit_of(call))
+    limit = limit_of(call.request, DEFAULT_PAGE, MOST_ON_PAGE)
+    return keyset_page(rows, order, binding=bound, cursor=cursor, limit=limit)

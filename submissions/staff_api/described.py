@@ -6,12 +6,11 @@ from typing import Any, Final
 
 from marketplace.operations import OPERATIONS as OF_SKILLS
 from marketplace.skills.blocklist import BlockKind
-from submissions.described_shapes import ID, STEP, SUBMISSION_FIELDS, TEXT_OR_NULL
+from submissions.described_shapes import ID, NEXT_CURSOR, STEP, SUBMISSION_FIELDS, TEXT_OR_NULL, paged
 from submissions.review.decide import DECISIONS
 from submissions.review.queue import FILTERS
 from submissions.staff_api.calls import (
     DEFAULT_PAGE,
-    LIMIT_DIGITS,
     LONGEST_REASON,
     LONGEST_TEXT,
     MOST_ON_PAGE,
@@ -42,15 +41,6 @@ _SEEN: Final[Schema] = {
     "description": "The version that was looked at; a change meanwhile is answered with 409.",
 }
 _REASON: Final[Schema] = {"type": "string", "minLength": 1, "maxLength": LONGEST_REASON}
-_CURSOR: Final = or_null({"type": "string", "description": "Of the next page; null on the last one."})
-_PAGED: Final = (
-    query("cursor", TEXT, "The nextCursor of the page before."),
-    query(
-        "limit",
-        {"type": "integer", "minimum": 0, "maximum": 10**LIMIT_DIGITS - 1, "default": DEFAULT_PAGE},
-        f"How many at most; {MOST_ON_PAGE} are answered at most.",
-    ),
-)
 _MOVED: Final = {**SUBMISSION_FIELDS, "seen": _SEEN}
 _REVIEWED: Final = {**_MOVED, "toReview": BOOLEAN, "appealed": BOOLEAN, "approvedBy": TEXT_OR_NULL}
 _FINDING: Final = shape(
@@ -134,12 +124,12 @@ OPERATIONS: Final[dict[str, dict[str, Any]]] = {
         "get": _get(
             "review",
             "List what waits for a reviewer, the strongest first.",
-            shape({"items": listed(_WAITING), "waiting": INTEGER, "nextCursor": _CURSOR}),
+            shape({"items": listed(_WAITING), "waiting": INTEGER, "nextCursor": NEXT_CURSOR}),
             *(
                 query(name, {"type": "string", "maxLength": LONGEST_TEXT}, f"Only those of this {name}.")
                 for name in FILTERS
             ),
-            *_PAGED,
+            *paged(DEFAULT_PAGE, MOST_ON_PAGE),
         )
     },
     "/api/v1/review/{submission_id}": {
@@ -189,9 +179,9 @@ OPERATIONS: Final[dict[str, dict[str, Any]]] = {
         "get": _get(
             "operateSkillRead",
             "Return a skill with its versions and its history as operators see them.",
-            shape({**_SKILL, "versions": listed(_VERSION), "history": listed(_EVENT), "nextCursor": _CURSOR}),
+            shape({**_SKILL, "versions": listed(_VERSION), "history": listed(_EVENT), "nextCursor": NEXT_CURSOR}),
             _SLUG,
-            *_PAGED,
+            *paged(DEFAULT_PAGE, MOST_ON_PAGE),
             absent=True,
         ),
         "post": _post(
@@ -210,8 +200,8 @@ OPERATIONS: Final[dict[str, dict[str, Any]]] = {
         "get": _get(
             "blocks",
             "List the block list.",
-            shape({"items": listed(shape(_BLOCK_FIELDS)), "nextCursor": _CURSOR}),
-            *_PAGED,
+            shape({"items": listed(shape(_BLOCK_FIELDS)), "nextCursor": NEXT_CURSOR}),
+            *paged(DEFAULT_PAGE, MOST_ON_PAGE),
         ),
         "post": _post(
             "block",

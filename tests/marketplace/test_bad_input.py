@@ -116,9 +116,9 @@ def _published(env: WorkerEnv) -> None:
 @pytest.mark.usefixtures("_published")
 def test_what_a_list_does_not_have_is_refused_with_what_it_has(client: Client) -> None:
     for address, words in LISTS.items():
-        if address.startswith("/api/v1/listings/none"):
+        if address.startswith(("/api/v1/listings/none", "/api/v1/jobs/none?cursor")):
             # The list itself is looked for first.
-            assert client.get(address).status_code in (400, 404)
+            assert client.get(address).status_code == 404
             continue
         said = refused(client, address).replace("&#x27;", "'")
         assert [word for word in words if word not in said] == [], (address, said[-900:])
