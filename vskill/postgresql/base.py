@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import psycopg
 from django.db.backends.postgresql import base
+from django.db.backends.postgresql.operations import DatabaseOperations
 
 from vskill.postgresql.pool import is_broken
 
@@ -25,6 +26,17 @@ class _PreparedCursor(psycopg.Cursor[Any]):
         return super().execute(query, params, **{**options, "prepare": True})
 
 
+class _Operations(DatabaseOperations):
+    """Django's operations, which know what a prepared cursor has executed as well."""
+
+    def last_executed_query(self, cursor: Any, sql: Any, params: Any) -> str:
+        """Return the last statement of a cursor with its values, for the log of statements."""
+        if isinstance(cursor, _PreparedCursor):
+            return str(self.compose_sql(sql, params))
+        found: str = super().last_executed_query(cursor, sql, params)
+        return found
+
+
 class DatabaseWrapper(base.DatabaseWrapper):
     """Take only connections from the pool that the server has not closed, and give them back without a limit.
 
@@ -33,6 +45,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
     broken connection and the next: with six of them, longer than any request waits.
     """
 
+    ops_class = _Operations
     # ``statement_timeout`` of the session in milliseconds as far as it is known, and whether it was ever set.
     _limit = 0
     _limited = False
