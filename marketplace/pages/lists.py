@@ -107,7 +107,7 @@ def publisher_context(env: WorkerEnv, handle: str, cursor: str) -> dict[str, Any
     """
     filters = SkillFilters(publisher=handle)
     page = list_skills(env, filters, sort="updated", limit=PAGE_SIZE, cursor=cursor or None, count=True)
-    newest = list_skills(env, filters, sort="updated", limit=1).skills
+    newest = list_skills(env, filters, sort="updated", limit=1).skills if cursor else page.skills
     if not newest:
         return None
     last = newest[0].changed_at
