@@ -10,6 +10,7 @@ from django.http import HttpResponseBase
 
 from marketplace.api import described
 from marketplace.api.http import SAFE, ApiCall, api_view, tagged_response
+from submissions import described_clawhub
 from submissions.api import MAX_PAGE as MOST_SUBMISSIONS
 from submissions.api_many import LONGEST_WORDS, MAX_PAGE
 from submissions.described_shapes import ID, NEXT_CURSOR, STATE, STEP, SUBMISSION_FIELDS, TEXT_OR_NULL, paged
@@ -30,20 +31,8 @@ from vskill.openapi import (
     shape,
 )
 
-_OF_CLAWHUB: Final = "how clawhub uploads, withdraws, hands over and scans, as docs/clients.md has it"
 # Each sender signs what it sends in a form of its own.
 NOT_DESCRIBED: Final = {
-    "/api/v1/skills/-/upload-url": _OF_CLAWHUB,
-    "/api/v1/skills/-/upload/{ticket}": _OF_CLAWHUB,
-    "/api/v1/skills/-/scan": _OF_CLAWHUB,
-    "/api/v1/skills/-/scan/{scan_id}": _OF_CLAWHUB,
-    "/api/v1/skills/-/scan/{scan_id}/download": _OF_CLAWHUB,
-    "/api/v1/skills/-/scan/download/{slug}": _OF_CLAWHUB,
-    "/api/v1/skills/{slug}/undelete": _OF_CLAWHUB,
-    "/api/v1/skills/{slug}/versions/{version}/restore": _OF_CLAWHUB,
-    "/api/v1/skills/{slug}/transfer": _OF_CLAWHUB,
-    **{f"/api/v1/skills/{{slug}}/transfer/{one}": _OF_CLAWHUB for one in ("accept", "reject", "cancel")},
-    **{f"/api/v1/transfers/{one}": _OF_CLAWHUB for one in ("incoming", "outgoing")},
     "/api/v1/external-scans/{scan_id}": "what scanners outside the registry send back, as docs/scanning.md has it",
     "/api/v1/webhooks/{sender}": "what git hosts send, in their own form",
     "/api/v1/openapi.json": "the description itself",
@@ -238,11 +227,13 @@ OPERATIONS: Final[dict[str, dict[str, Any]]] = {
     },
     **of_staff.OPERATIONS,
 }
+TABLES: Final = (described.OPERATIONS, OPERATIONS, described_clawhub.OPERATIONS)
+"""The operations of all routes under ``/api/v1``, as ``document`` takes them."""
 
 
 @cache
 def _text() -> str:
-    return json.dumps(document(described.OPERATIONS, OPERATIONS), indent=1)
+    return json.dumps(document(*TABLES), indent=1)
 
 
 @api_view(*SAFE)

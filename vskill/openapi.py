@@ -29,7 +29,7 @@ _WORDS: Final = {
     409: "It has changed since it was looked at, or cannot be done now; nothing was done.",
     410: "It was withdrawn; the text has the reason.",
     413: "The body is too long.",
-    422: "The repository cannot be submitted; the text says why.",
+    422: "The repository or the upload cannot be submitted; the text says why.",
     429: "The limit of this client is used up; Retry-After says for how many seconds.",
     503: "The registry is busy or its database away; Retry-After says when to come back.",
 }
@@ -79,11 +79,14 @@ def operation(
     json_errors: bool = False,
     parameters: tuple[Mapping[str, Any], ...] = (),
     body: Schema | None = None,
+    other_bodies: Mapping[str, Schema] | None = None,
+    optional_body: bool = False,
     cached: bool = False,
 ) -> dict[str, Any]:
     """Return one operation, whose ``name`` is unique and whose ``summary`` is a sentence.
 
-    ``parameters`` are those of ``query`` and ``in_path``, and ``body`` is the schema of what is sent.
+    ``parameters`` are those of ``query`` and ``in_path``, and ``body`` is the schema of what is sent as JSON;
+    ``other_bodies`` have that of other media types. With ``optional_body`` nothing need be sent.
     ``answers`` has the schemas of what is answered by status and media type, ``errors`` are the statuses beyond those
     that every route has, which are objects with ``json_errors`` and plain texts without. ``cached`` says that an answer
     has an ETag and that 304 is answered to whoever has it.
@@ -107,14 +110,22 @@ def operation(
     told: dict[str, Any] = {"operationId": name, "summary": summary, "responses": responses}
     if parameters:
         told["parameters"] = list(parameters)
-    if body is not None:
-        told["requestBody"] = {"required": True, "content": {"application/json": {"schema": body}}}
+    bodies = {**({} if body is None else {"application/json": body}), **(other_bodies or {})}
+    if bodies:
+        content = {kind: {"schema": schema} for kind, schema in bodies.items()}
+        told["requestBody"] = {"required": not optional_body, "content": content}
     return told
 
 
 def document(*tables: Operations) -> dict[str, Any]:
-    """Return the document of all operations in ``tables``; its server is the host that it is read from."""
-    paths = {path: dict(methods) for table in tables for path, methods in table.items()}
+    """Return the document of all operations in ``tables``; its server is the host that it is read from.
+
+    Tables may share a path, each with methods of its own.
+    """
+    paths: dict[str, dict[str, Any]] = {}
+    for table in tables:
+        for path, methods in table.items():
+            paths.setdefault(path, {}).update(methods)
     return {
         "openapi": "3.1.0",
         "info": {

@@ -10,7 +10,7 @@ from django.utils.http import content_disposition_header
 from marketplace.api.http import SAFE, ApiCall, ApiError, api_view, parameter
 from marketplace.api.lookup import exact_version, visible_skill
 from marketplace.catalog import find_skill_sync
-from marketplace.models import SkillEntry, SkillVersion
+from marketplace.models import SkillVersion
 from marketplace.skills.handles import is_named
 from submissions.models import SubmissionEntry
 from submissions.presentation import submission_path
@@ -18,12 +18,12 @@ from submissions.scan_again.reports import Report, report_of_submission, report_
 from submissions.states import STATES, Group
 from submissions.store.queries import read_submission
 from submissions.store.records import Submission, SubmissionNotFound
+from submissions.uploads.acting import by_token, may_change
 from submissions.uploads.errors import UploadRefused
-from submissions.uploads.owners import Wish, address_for, belongs_to
+from submissions.uploads.owners import Wish, address_for
 from submissions.uploads.stored import VERSION_OF_UPLOAD
 from vskill.access_tokens.models import AccessToken
 from vskill.access_tokens.scopes import Scope
-from vskill.accounts.roles import Action, may
 from vskill.environments import WorkerEnv
 from vskill.web.bearer_tokens import token_of
 
@@ -63,7 +63,7 @@ def _own_report(env: WorkerEnv, token: AccessToken, slug: str, owner: str, numbe
     """
     skill = find_skill_sync(env, slug.lower(), every=True)
     if skill is not None:
-        if not _speaks_for(env, token, skill) or (owner and not is_named(env, skill, owner)):
+        if not may_change(env, by_token(env, token), skill) or (owner and not is_named(env, skill, owner)):
             return None
         rows = SkillVersion.objects.using(env.database).filter(namespace=env.name, skill=skill, version=number)
         if (found := rows.select_related("skill").first()) is not None:
@@ -76,12 +76,6 @@ def _own_report(env: WorkerEnv, token: AccessToken, slug: str, owner: str, numbe
         page = f"{env.public_url}{submission_path(submission.id)}"
         raise ApiError(409, f"{slug} {number} is still being checked, so there is no report yet. How far it is: {page}")
     return report_of_submission(env, submission, number)
-
-
-def _speaks_for(env: WorkerEnv, token: AccessToken, skill: SkillEntry) -> bool:
-    if token.allows(Scope.OPERATE) and may(token.user, env, Action.OPERATE):
-        return True
-    return token.allows(Scope.PUBLISH) and belongs_to(env, token.user, skill)
 
 
 def _address(env: WorkerEnv, token: AccessToken, wish: Wish) -> str:

@@ -18,6 +18,7 @@ from openapi_spec_validator import validate
 from marketplace.api import described as of_skills
 from marketplace.api.bounds import MOST_CHECKED
 from marketplace.catalog import quarantine_skill, yank_version
+from marketplace.models import SkillVersion
 from marketplace.provenance.signing import sign_published
 from marketplace.skill_sets.editing import Choice, Told, create_collection
 from marketplace.skills.blocklist import BlockKind, add_block
@@ -38,17 +39,16 @@ from vskill.kv.threads import writers
 from vskill.openapi import document
 from vskill.rate_limits.kinds import Kind
 
-DOCUMENT: Final = document(of_skills.OPERATIONS, described.OPERATIONS)
+DOCUMENT: Final = document(*described.TABLES)
 NOT_DESCRIBED: Final = of_skills.NOT_DESCRIBED | described.NOT_DESCRIBED
-IN_PATH: Final = ("slug", "owner", "repo", "version", "submission_id", "listing_id", "job_id")
+IN_PATH: Final = ("slug", "owner", "repo", "version", "submission_id", "listing_id", "job_id", "scan_id")
 PLACES: Final = {"slug": "hello-skill", "owner": "acme", "repo": "skills", "version": "0.0.2"}
-# They are read by people with a role and a token for it, whose tests check each answer by ``check`` as well.
-OF_STAFF: Final = ("/api/v1/review", "/api/v1/operate")
 # What a route needs, or what shows more of it.
 QUERIES: Final = {
     "/search": "q=hello&limit=5",
     "/resolve": "slug=hello-skill",
     "/download": "slug=hello-skill",
+    "/scan/download/{slug}": "version=0.0.2",
     "/blocklist/check": "name=bad-skill",
     "/log/inclusion": "index=0",
     "/log/consistency": "first=1",
@@ -124,6 +124,7 @@ class Registry:
         add_block(env, BlockKind.CONTENT, "a" * 64, actor="test", reason="bad")
         sign_published(env)
         create_collection(env, "ours", Told("Ours", "At work.", (Choice("hello-skill"),)), actor="test", reason="test")
+        self.scan = f"scan-{SkillVersion.objects.get(skill__slug='hello-skill', version='0.0.2').pk}-1"
         self.submission = make_submission(env, State.PUBLISHED).id
         found = tuple(DiscoveredSkill(f"skills/{name}", name, "Does it.", (), name * 64) for name in "ab")
         discovery = Discovery("https://github.com/acme/skills", "1" * 40, found, "HEAD")
@@ -136,7 +137,7 @@ class Registry:
 
     def address(self, path: str, **places: str) -> str:
         """Return an address of a route that leads to something, with the query that it needs."""
-        own = {"submission_id": self.submission, "listing_id": self.listing, "job_id": self.job}
+        own = {"submission_id": self.submission, "listing_id": self.listing, "job_id": self.job, "scan_id": self.scan}
         if path.startswith("/api/v1/collections"):
             own["slug"] = "ours"
         known = {**PLACES, **own, **places}
@@ -152,7 +153,7 @@ def test_what_the_api_answers_is_what_the_document_says(tmp_path: Path) -> None:
         _row, staff = make_token(env, root, name="script", scopes=list(Scope))
         for path, operation in reads():
             address = registry.address(path)
-            own = {"Authorization": f"Bearer {staff}"} if path.startswith(OF_STAFF) else {}
+            own = {"Authorization": f"Bearer {staff}"} if "security" in operation else {}
             answer = client.get(address, headers=own)
             assert answer.status_code == (401 if path.endswith("/whoami") else 200), (address, answer.content[:300])
             check(path, "get", answer)

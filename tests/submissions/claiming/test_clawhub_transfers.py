@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -18,6 +19,7 @@ from marketplace.skills.audience import show_to
 from tests.marketplace.factories import publish_example
 from tests.submissions.claiming.handing import PAGE, offered
 from tests.submissions.front_door import drain
+from tests.submissions.test_described import DOCUMENT, check
 from tests.submissions.uploads.uploading import FILES, publish_form, token_for
 from vskill.access_tokens.scopes import Scope
 from vskill.environments import WorkerEnv
@@ -53,6 +55,9 @@ def send(token: str | None, path: str, body: Any = None, method: str = "POST") -
     more: dict[str, Any] = {} if body is None else {"data": body, "content_type": "application/json"}
     answer: Any = getattr(Client(), method.lower())(path, headers=headers, **more)
     assert answer.status_code == 200 or answer.headers["Content-Type"].startswith("text/plain")
+    route = re.sub(r"/skills/[^/?]+", "/skills/{slug}", path.partition("?")[0])
+    if method.lower() in DOCUMENT["paths"].get(route, {}) or answer.status_code not in (404, 405):
+        check(route, method.lower(), answer)
     return answer
 
 
