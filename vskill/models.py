@@ -64,3 +64,23 @@ class Team(models.Model):
 
     def __str__(self) -> str:
         return str(self.name)
+
+
+class PasswordRequest(models.Model):
+    """Somebody forgot a password in one environment; ``typed`` is a name or an address, which may be nobody's.
+
+    It is answered by mail when it is ``due_at``, and kept for a while after it was, so that it is not answered again.
+    """
+
+    environment = models.CharField(max_length=64)
+    typed = models.CharField(max_length=254)
+    due_at = models.DateTimeField()
+    tries = models.IntegerField(default=0)
+    sent_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        verbose_name = "forgotten password"
+        constraints = [models.UniqueConstraint(fields=["environment", "typed"], name="password_asked_once")]
+
+    def __str__(self) -> str:
+        return f"a forgotten password in {self.environment}"

@@ -37,7 +37,7 @@ SIGN_IN_VARIABLES: Final[list[Variable]] = grouped(
 
 
 def sign_in_settings(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of django-allauth: providers that are configured completely, and nothing of it by itself."""
+    """Return the settings of the sign-in: of django-allauth, providers that are configured completely and no more."""
     return {
         "SOCIALACCOUNT_PROVIDERS": _providers(values),
         "SOCIALACCOUNT_ADAPTER": "vskill.sign_in.adapter.Adapter",
@@ -47,6 +47,8 @@ def sign_in_settings(values: Mapping[str, Any]) -> dict[str, Any]:
         # The limits of clients count these requests.
         "ACCOUNT_RATE_LIMITS": False,
         "LOGIN_REDIRECT_URL": "/",
+        # Seconds; for this long the link of a mail lets choose another password.
+        "PASSWORD_RESET_TIMEOUT": 3600,
     }
 
 

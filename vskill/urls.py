@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.contrib import admin
 from django.urls import include, path
 
+from vskill.sign_in.passwords import change_password, forgotten_password, new_password
 from vskill.sign_in.providers import urlpatterns as provider_steps
 from vskill.sign_in.views import account, sign_in, sign_out
 from vskill.token_views.device_api import device_code, device_token
@@ -24,7 +25,10 @@ urlpatterns = [
     path("sign-in", sign_in, name="sign-in"),
     *provider_steps,
     path("sign-out", sign_out, name="sign-out"),
+    path("sign-in/forgotten", forgotten_password, name="forgotten-password"),
+    path("sign-in/new-password/<str:uidb64>/<str:token>", new_password, name="new-password"),
     path("account", account, name="account"),
+    path("account/password", change_password, name="change-password"),
     path("admin/login/", login),
     path("admin/", admin.site.urls),
     path("device", device, name="device"),

@@ -18,6 +18,7 @@ from submissions.notifications.disabled_mails import send_disabled
 from submissions.notifications.errors import SecretUnreadable
 from submissions.notifications.fan_out import fan_out, forget_old, new_key, waiting_events
 from submissions.notifications.mail_delivery import send_mails
+from submissions.notifications.password_mails import send_password_mails
 from submissions.notifications.room import AT_ONCE
 from submissions.notifications.rotation import forget_earlier, signing_secrets
 from submissions.notifications.send import Answer, post
@@ -179,7 +180,7 @@ def _now_and_secrets(env: WorkerEnv, receiver: NotificationSubscription) -> tupl
 
 
 def _send_mails(env: WorkerEnv, ends_at: float) -> tuple[int, list[str]]:
-    told = send_disabled(env) if settings.MAIL_SERVER else 0
+    told = send_password_mails(env) + send_disabled(env) if settings.MAIL_SERVER else 0
     sent, states = send_mails(env, ends_at=ends_at)
     return told + sent, states
 

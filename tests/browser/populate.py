@@ -91,7 +91,18 @@ def main() -> None:
     chosen = (Choice("release-notes", "1.1.0", "word " * 40), Choice(LONG_NAME), Choice("sample-01"))
     told = Told("Our team's set", "What we have at hand on the day of a release.", chosen)
     create_collection(env, "our-team", told, actor="test", reason="test")
-    print(json.dumps({str(state).lower(): path for state, path in submissions(env, State)}))  # noqa: T201 - its answer
+    pages = {str(state).lower(): path for state, path in submissions(env, State)}
+    print(json.dumps({**pages, "new password": new_password(env)}))  # noqa: T201 - its answer
+
+
+def new_password(env: Any) -> str:
+    """Return the path of the link by which somebody who has forgotten a password chooses another one."""
+    from django.contrib.auth import get_user_model  # noqa: PLC0415 - as above
+
+    from vskill.sign_in.forgotten import link_for  # noqa: PLC0415
+
+    account = get_user_model()._default_manager.create_user("forgetful", password=PASSWORD)
+    return link_for(env, account).removeprefix(env.public_url)
 
 
 def scanned_and_downloaded(env: Any) -> None:

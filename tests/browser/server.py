@@ -44,6 +44,9 @@ def running_server(folder: Path) -> Iterator[Server]:
         "DJANGO_SETTINGS_MODULE": "vskill.settings",
         "VSKILL_DATA_DIR": str(folder),
         "VSKILL_LOG_LEVEL": "WARNING",
+        # Pages offer mails; nothing here sends any.
+        "VSKILL_EMAIL_URL": "smtp://127.0.0.1:9",
+        "VSKILL_EMAIL_FROM": "vskill@skills.example.org",
         "PORT": str(port),
     }
 

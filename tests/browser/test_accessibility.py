@@ -20,6 +20,7 @@ MORE_PAGES: Final = {
     "all files": "/skills/release-notes/files",
     "card": "/skills/release-notes/card",
     "sign in": "/sign-in",
+    "forgotten password": "/sign-in/forgotten",
     "not found": "/skills/there-is-no-such-skill",
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from django.conf import settings
 from django.contrib.auth import logout
 from django.contrib.auth.views import LoginView
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
@@ -26,7 +27,7 @@ class _SignIn(LoginView):
     next_page = "/"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        return {**super().get_context_data(**kwargs), "providers": offered()}
+        return {**super().get_context_data(**kwargs), "providers": offered(), "mails": bool(settings.MAIL_SERVER)}
 
 
 _form: Final = _SignIn.as_view()
@@ -64,6 +65,7 @@ def account(request: HttpRequest) -> HttpResponse:
     env = require_worker_env()
     may = {action.value: permitted(user, env, action) for action in Action}
     context = {"account": user, "role": role_in(user, env), "may": may, "admin": works_here(user)}
+    context["password"] = user.has_usable_password()
     response = render(request, "accounts/account.html", context)
     response["Cache-Control"] = "no-store"
     return response

@@ -27,13 +27,14 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 PASSWORD: Final = "long enough to pass"
 # Everything that answers a stranger of a closed registry: it leads to the sign-in, tells no more than that the server
-# is alive, checks the signature of a scanner or a git host, lets a program wait for whoever lets it in, or knows an
-# account by the link of a mail or the secret address of a feed.
+# is alive, checks the signature of a scanner or a git host, lets a program wait for whoever lets it in, asks for a
+# session itself, or knows an account by the link of a mail or the secret address of a feed.
 FOR_STRANGERS: Final = {
     *("/account/notifications/confirm/{}", "/account/notifications/end/{}", "/feeds/notifications/{}.atom"),
     "/api/v1/webhooks/{}",
     *("/api/cli/device/code", "/api/cli/device/token"),
     *("/sign-in/github", "/sign-in/github/callback", "/sign-in/oidc/{}", "/sign-in/oidc/{}/callback"),
+    *("/account/password", "/sign-in/forgotten", "/sign-in/new-password/{}/{}"),
     *("/sign-in", "/sign-out", "/account", "/admin/login/", "/healthz", "/robots.txt", "/api/v1/external-scans/{}"),
 }
 # They are posted to and change nothing; the first two ask for a session themselves.
