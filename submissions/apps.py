@@ -16,5 +16,6 @@ class SubmissionsConfig(AppConfig):
         """Register the system checks, and let the outbox hear of what happens to published skills."""
         from marketplace.skill_changes import skill_changed  # noqa: PLC0415 - apps must be ready first
         from submissions import checks, outbox, source_checks  # noqa: F401, PLC0415 - registers them; as above
+        from submissions.claiming import checks as claiming_checks  # noqa: F401, PLC0415 - as above
 
         skill_changed.connect(outbox.tell_changed, dispatch_uid="submissions.outbox")

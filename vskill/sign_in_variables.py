@@ -32,6 +32,23 @@ SIGN_IN_VARIABLES: Final[list[Variable]] = grouped(
     ),
     Variable("VSKILL_OIDC_ID", TEXT, "", "client id at that provider", shown="none"),
     Variable("VSKILL_OIDC_SECRET", TEXT, "", "client secret at that provider", shown="none", secret=True),
+    Variable(
+        "VSKILL_OIDC_GIT_HOST",
+        TEXT,
+        "",
+        "git host whose accounts that provider has, so that a sign-in proves who somebody is there; see "
+        "[ownership.md](ownership.md)",
+        shown="none",
+        example="git.corp.example",
+    ),
+    Variable(
+        "VSKILL_OIDC_GIT_CLAIM",
+        TEXT,
+        "",
+        "claim of that provider that names an account of the git host",
+        shown="none",
+        example="preferred_username",
+    ),
     Variable("VSKILL_OIDC_NAME", TEXT, "OpenID Connect", "what the sign-in calls that provider"),
 )
 
@@ -64,7 +81,11 @@ def _providers(values: Mapping[str, Any]) -> dict[str, Any]:
             "name": values["VSKILL_OIDC_NAME"],
             "client_id": values["VSKILL_OIDC_ID"],
             "secret": values["VSKILL_OIDC_SECRET"],
-            "settings": {"server_url": values["VSKILL_OIDC_ISSUER"].rstrip("/")},
+            "settings": {
+                "server_url": values["VSKILL_OIDC_ISSUER"].rstrip("/"),
+                "git_host": values["VSKILL_OIDC_GIT_HOST"],
+                "git_claim": values["VSKILL_OIDC_GIT_CLAIM"],
+            },
         }
         found["openid_connect"] = {"OAUTH_PKCE_ENABLED": True, "APPS": [app]}
     return found

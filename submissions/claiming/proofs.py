@@ -1,4 +1,4 @@
-"""Look for the proof of a claim: its code in a branch's name or in a file of the repository, or a sign-in at the host.
+"""Look for the proof of a claim: its code in the name of a branch or in a file of the repository.
 
 A repository is read as every other, through ``submissions.source``: redirects are not followed, so that a repository
 which was given away proves nothing for its former owner. Its web page is asked as well, since not every host redirects
@@ -9,17 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
-from typing import Any, Final
-
-from allauth.socialaccount.models import SocialAccount
-from django.conf import settings
-from django.utils import timezone
+from typing import Final
 
 from marketplace.models import PublisherClaim
 from marketplace.ownership.claims import ClaimRefused, Proof
 from marketplace.ownership.one_owner import why_not_of_one_owner
-from marketplace.skills.publishers import owner_identity, publisher_of
+from marketplace.skills.publishers import publisher_of
 from submissions.claiming.web_page import refuse_moved
 from submissions.following.look import refs_of
 from submissions.source.blobs import read_blob
@@ -32,9 +27,6 @@ from vskill.environments import WorkerEnv
 FOLDER: Final = ".well-known"
 FILE: Final = f"{FOLDER}/vskill-claim"
 _MOST_BYTES: Final = 4096
-# People rename themselves at a host, and others take the name; so only a sign-in of just now tells who has it.
-SIGN_IN_MINUTES: Final = 15
-_AT_GITHUB: Final = "github.com/"
 
 
 @dataclass(frozen=True)
@@ -85,14 +77,3 @@ async def _seen(env: WorkerEnv, claim: PublisherClaim) -> Seen | None:
 
 def _the_file(entries: Sequence[TreeEntry]) -> Sequence[TreeEntry]:
     return [entry for entry in entries if entry.path == FILE and entry.is_regular]
-
-
-def signed_in_as(user: Any) -> str:
-    """Return the publisher that ``user`` is at GitHub by a sign-in of the last minutes, or '' where there was none."""
-    if "github" not in settings.SOCIALACCOUNT_PROVIDERS:
-        return ""
-    since = timezone.now() - timedelta(minutes=SIGN_IN_MINUTES)
-    found = SocialAccount.objects.filter(user_id=user.pk, provider="github", last_login__gte=since).first()
-    data = found.extra_data if found is not None else None
-    login = data.get("login") if isinstance(data, dict) else None
-    return owner_identity(f"{_AT_GITHUB}{login}") if isinstance(login, str) and login else ""

@@ -34,7 +34,8 @@ from submissions.claiming.offers import (
     skills_of,
     withdraw_offer,
 )
-from submissions.claiming.proofs import FILE, SIGN_IN_MINUTES, find_code, signed_in_as
+from submissions.claiming.proofs import FILE, find_code
+from submissions.claiming.sign_ins import SIGN_IN_MINUTES, owners_signed_in_as
 from submissions.claiming.whole import decide_all, offer_publisher
 from submissions.source.errors import InvalidRepositoryURL, SourceError
 from submissions.source.fetching import repository_url
@@ -111,15 +112,14 @@ async def _check(env: WorkerEnv, user: Any, number: str) -> None:
 
 
 async def _by_sign_in(env: WorkerEnv, user: Any, publisher: str) -> None:
-    present = await page_reads.run(signed_in_as, user)
-    if not present or present != publisher:
+    if publisher not in await page_reads.run(owners_signed_in_as, user):
         raise ClaimRefused(
             f"A sign-in proves a claim for {SIGN_IN_MINUTES} minutes, and for the account of that name alone. "
-            "Sign out, sign in again at GitHub, and come back. Nothing was changed."
+            "Sign out, sign in again at its host, and come back. Nothing was changed."
         )
     # The address of no repository is needed; any of that owner says whose it is.
-    claim = await writers.run(begin, env, user, f"https://{present}/-")
-    await writers.run(prove, env, claim, Proof.SIGN_IN, f"signed in as {present}")
+    claim = await writers.run(begin, env, user, f"https://{publisher}/-")
+    await writers.run(prove, env, claim, Proof.SIGN_IN, f"signed in as {publisher}")
 
 
 async def _give_up(env: WorkerEnv, user: Any, number: str) -> None:
@@ -142,7 +142,7 @@ async def _page(
     def context() -> dict[str, Any]:
         claims = list(claims_of(env, user.pk))
         proven = [_shown(one) for one in claims if one.state == PROVEN]
-        at_github = signed_in_as(user)
+        claimed = {one["claim"].publisher for one in proven}
         return {
             "proven": proven,
             "waiting": [one for one in claims if one.state != PROVEN],
@@ -150,7 +150,7 @@ async def _page(
             "most": MOST_SHOWN,
             "skills": skills_of(env, user),
             "withdraw": reverse("submissions:withdraw"),
-            "at_github": at_github if all(one["claim"].publisher != at_github for one in proven) else "",
+            "signed_in_as": [one for one in owners_signed_in_as(user) if one not in claimed],
             "file": FILE,
             "hours": HOURS,
             "here": reverse("submissions:own-publishers"),

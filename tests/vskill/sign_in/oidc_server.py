@@ -21,11 +21,15 @@ SECRET: Final = "a secret of the tests, and long enough for a key"
 
 
 class Provider:
-    """The people of the provider and the codes that it gave; ``audience`` and ``issuer`` are what it claims."""
+    """The people of the provider and the codes that it gave; ``audience`` and ``issuer`` are what it claims.
+
+    ``userinfo`` is what it says of a person apart from the token, by default the same.
+    """
 
     def __init__(self, address: str) -> None:
         self.address = address
         self.person: dict[str, Any] = {"sub": "7", "preferred_username": "grace", "email": "root@corp.example"}
+        self.userinfo: dict[str, Any] | None = None
         self.audience = CLIENT
         self.issuer = address
         self.codes: dict[str, dict[str, str]] = {}
@@ -59,7 +63,10 @@ def oidc_server() -> Iterator[Provider]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            known = {"/userinfo": provider.person, "/.well-known/openid-configuration": configuration}
+            known = {
+                "/userinfo": provider.userinfo or provider.person,
+                "/.well-known/openid-configuration": configuration,
+            }
             self.answer(known.get(self.path, {}), 200 if self.path in known else 404)
 
         def do_POST(self) -> None:
