@@ -220,11 +220,10 @@ class SkillVersion(models.Model):
 
     ``manifest`` lists the files (``path``, ``size``, ``sha256``, ``executable``). ``findings`` and ``engines`` are
     copies of the scan, because evidence must outlive the submission. ``contract``, what the skill declares beside what
-    it does and refers to, is that of the latest scan. ``ordinal`` counts the versions of a skill in the order of
-    publication.
+    it does and refers to, is that of the latest scan. ``ordinal`` counts versions in the order of publication.
     ``scan_key`` names the engines, their versions and the rules by which it was last scanned (empty: before there was a
     key). ``normal_digest`` and its shingles are what known bad content is compared with, and ``flag_reason`` joins the
-    reasons of its flags.
+    reasons of its flags. ``changelog`` is what its uploader says of it, in one line that is safe to show.
     """
 
     namespace = models.CharField(max_length=64)
@@ -267,6 +266,7 @@ class SkillVersion(models.Model):
     flag_reason = models.TextField(blank=True, default="", db_default="")
     scan_key = models.CharField(max_length=32, blank=True, default="", db_default="")
     normal_digest = models.CharField(max_length=64, blank=True, default="", db_default="")
+    changelog = models.TextField(blank=True, default="", db_default="")
     signed_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(db_default=Now())
 

@@ -144,12 +144,15 @@ def version_shape(version: SkillVersion) -> dict[str, Any]:
     ``license`` is null because clawhub accepts a single licence there; ``spdx`` has the real one.
     """
     said = said_of(version)
-    changelog = (withdrawn(version), f"Published from {_source(version)}.", said.warning)
+    source = f"Published from {_source(version)}."
+    # Clients show the beginning, and what warns goes before what an author says.
+    words = (said.warning, version.changelog, source) if version.changelog else (source, said.warning)
+    changelog = (withdrawn(version), *words)
     shape: dict[str, Any] = {
         "version": version.version,
         "createdAt": milliseconds(version.created_at),
         "changelog": " ".join(part for part in changelog if part),
-        "changelogSource": "auto",
+        "changelogSource": "user" if version.changelog else "auto",
         "license": None,
         "spdx": version.license,
         "contentHash": version.content_hash,

@@ -206,6 +206,8 @@ def versions(env: WorkerEnv, found: Found) -> list[dict[str, Any]]:
                 "flag_reason": row.flag_reason,
                 "commit_sha": row.commit_sha,
                 "published_at": row.created_at,
+                # Of what is withheld, not a word is shown.
+                "changelog": "" if quarantined else row.changelog,
             }
         )
     return shown

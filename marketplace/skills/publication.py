@@ -52,9 +52,10 @@ class Publication:
     ``verdict`` and ``verdict_summary``, ``findings``, ``engines`` (``name``, ``version``, ``status``),
     ``capabilities``, ``contract`` and ``scan_key`` are copied into the version as they are. ``contract`` is what the
     skill declares beside what it does and refers to, ``None`` where no engine has said it. The ``signature`` is
-    computed where it is not given. ``audience`` is to whom a new skill is shown, empty for everybody; one that is
-    published already keeps its own. ``for_nobody_but`` are those whom its submitter chose, empty where nobody did: it
-    becomes no version of a skill that others see. ``actor`` is who publishes, for the history.
+    computed where it is not given. ``changelog`` is what its uploader says of the version, empty for a repository.
+    ``audience`` is to whom a new skill is shown, empty for everybody; one that is published already keeps its own.
+    ``for_nobody_but`` are those whom its submitter chose, empty where nobody did: it becomes no version of a skill
+    that others see. ``actor`` is who publishes, for the history.
     """
 
     submission_id: str
@@ -83,6 +84,7 @@ class Publication:
     continues: str | None = None
     planned_slug: str = ""
     scan_key: str = ""
+    changelog: str = ""
     audience: str = PUBLIC
     for_nobody_but: str = PUBLIC
     signature: Signature | None = None
@@ -151,6 +153,7 @@ def prepare_publication(publication: Publication) -> PreparedPublication:
             "skill_md": storable(publication.skill_md),
             "verdict": publication.verdict,
             "scan_key": publication.scan_key,
+            "changelog": _line(publication.changelog),
             "verdict_summary": storable(publication.verdict_summary),
             "capabilities": list(publication.capabilities),
             "engines": list(publication.engines),

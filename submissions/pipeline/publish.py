@@ -17,7 +17,7 @@ from submissions.store.evidence import STRUCTURE, Evidence, contract_of, finding
 from submissions.store.records import Submission
 from submissions.store.transitions import transition
 from submissions.uploads.still_owned import why_not_theirs
-from submissions.uploads.stored import VERSION_OF_UPLOAD
+from submissions.uploads.stored import CHANGELOG_OF_UPLOAD, VERSION_OF_UPLOAD
 from submissions.verification.packages import SkillPackage
 from submissions.verification.scan_keys import key_of_results
 from vskill.accounts.audiences import narrower
@@ -101,6 +101,7 @@ def publish_package(run: Run, package: SkillPackage, evidence: list[Evidence]) -
         overtaken=_is_overtaken(run.env, submission),
         signature=run.signature,
         scan_key=_scan_key(current, decision),
+        changelog=submission.text(CHANGELOG_OF_UPLOAD),
         planned_slug=submission.text("plannedSlug"),
         audience=audience,
         for_nobody_but=chosen,

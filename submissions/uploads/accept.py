@@ -22,7 +22,7 @@ from submissions.source.uploaded_files import UploadedFiles
 from submissions.uploads.bundle import FileList
 from submissions.uploads.errors import UploadRefused
 from submissions.uploads.owners import Wish, address_for
-from submissions.uploads.stored import ACCOUNT_OF_UPLOAD, VERSION_OF_UPLOAD, keep
+from submissions.uploads.stored import ACCOUNT_OF_UPLOAD, CHANGELOG_OF_UPLOAD, VERSION_OF_UPLOAD, keep
 from submissions.verification.found_skills import find_skills
 from vskill.environments import WorkerEnv
 from vskill.hidden_characters import visible
@@ -81,6 +81,8 @@ def take(
     skill = DiscoveredSkill("", name, description, (), files.digest, slug=wish.slug)
     discovery = Discovery(address, files.digest, (skill,), UPLOAD_REF, named=True)
     fields: dict[str, Any] = {VERSION_OF_UPLOAD: version, ACCOUNT_OF_UPLOAD: int(user.pk)}
+    if wish.changelog:
+        fields[CHANGELOG_OF_UPLOAD] = wish.changelog
     username = user.get_username()
     with transaction.atomic(using=env.database):
         # Before the submission: a bundle that nothing needs costs space, a submission without one could never end.

@@ -20,6 +20,7 @@ from submissions.operations import OPERATIONS, Operation
 from submissions.presentation import submission_path
 from submissions.store.records import no_such_submission
 from submissions.uploads.standing import Standing, standings
+from submissions.uploads.stored import CHANGELOG_OF_UPLOAD
 from vskill.hidden_characters import visible
 from vskill.operations_admin import OperationsAdmin
 from vskill.worker_context import require_worker_env
@@ -48,7 +49,7 @@ class UploadAdmin(OperationsAdmin):
     actions = (*OPERATIONS,)
     fields = (
         *("skill", "publisher", "chosen_version", "uploaded_by", "created_at", "state", "reason", "submission"),
-        *("digest", "shown_size", "files"),
+        *("changelog", "digest", "shown_size", "files"),
     )
     readonly_fields = fields
     operations: ClassVar[dict[str, Operation]] = OPERATIONS
@@ -133,6 +134,12 @@ class UploadAdmin(OperationsAdmin):
         """Return the reason for its state."""
         submission = _standing(row).submission
         return (submission.text("reason") if submission is not None else "") or "—"
+
+    @admin.display(description="in the words of its uploader")
+    def changelog(self, row: UploadedBundle) -> str:
+        """Return what its uploader says of the version."""
+        submission = _standing(row).submission
+        return (submission.text(CHANGELOG_OF_UPLOAD) if submission is not None else "") or "—"
 
     @admin.display(description="submission")
     def submission(self, row: UploadedBundle) -> SafeString | str:

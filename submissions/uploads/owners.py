@@ -28,11 +28,15 @@ _KEPT: Final = "Nothing was kept."
 
 @dataclass(frozen=True)
 class Wish:
-    """What an account wants to publish: the slug, the version, and as whom ('': as itself)."""
+    """What an account wants to publish: the slug, the version, and as whom ('': as itself).
+
+    ``changelog`` is what it says of the version, in one line that is safe to show.
+    """
 
     slug: str
     version: str
     owner: str = ""
+    changelog: str = ""
 
 
 def address_for(env: WorkerEnv, user: AbstractBaseUser, wish: Wish) -> str:

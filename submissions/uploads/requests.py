@@ -14,6 +14,8 @@ from submissions.uploads.bundle import FileList, NamedFile, check_file, checked_
 from submissions.uploads.errors import UploadRefused
 from submissions.uploads.multipart import read_multipart
 from submissions.uploads.owners import Wish
+from vskill.access_tokens.token_form import without_tokens
+from vskill.hidden_characters import MAX_SENTENCE, visible
 
 # Of the JSON that names 500 files, each with a ticket.
 MOST_JSON: Final = 1024 * 1024
@@ -74,7 +76,7 @@ def _object(content: bytes) -> dict[str, Any]:
 
 
 def _wish(body: Mapping[str, Any]) -> Wish:
-    texts = {name: body.get(name) or "" for name in ("slug", "version", "ownerHandle")}
+    texts = {name: body.get(name) or "" for name in ("slug", "version", "ownerHandle", "changelog")}
     for name, value in texts.items():
         if not isinstance(value, str) or "\0" in value:
             raise UploadRefused(400, f"'{name}' is no text. {_KEPT}")
@@ -82,7 +84,13 @@ def _wish(body: Mapping[str, Any]) -> Wish:
         raise UploadRefused(400, f"An upload does not move a skill to another owner. {_KEPT}")
     if body.get("tags") not in (None, [], ["latest"]):
         raise UploadRefused(400, f"The only tag here is latest, and it follows the versions. {_KEPT}")
-    return Wish(texts["slug"], texts["version"], texts["ownerHandle"])
+    return Wish(texts["slug"], texts["version"], texts["ownerHandle"], _one_line(texts["changelog"]))
+
+
+def _one_line(text: str) -> str:
+    """Return what an uploader says as a line that is safe to show and no longer than others; tokens are left out."""
+    # A multiple of what is shown, so that a long text costs no time.
+    return visible(without_tokens(" ".join(text[: 4 * MAX_SENTENCE].split())))
 
 
 def _named(one: Any) -> NamedFile:

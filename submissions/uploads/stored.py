@@ -20,9 +20,11 @@ from vskill.environments import WorkerEnv
 from vskill.hidden_characters import visible
 from vskill.kv.clock import database_now
 
-# The fields of a submission with the version that its uploader chose, and with the number of the account.
+# The fields of a submission with the version that its uploader chose, with the number of the account, and with what it
+# says of the version.
 VERSION_OF_UPLOAD: Final = "uploadVersion"
 ACCOUNT_OF_UPLOAD: Final = "uploadAccount"
+CHANGELOG_OF_UPLOAD: Final = "uploadChangelog"
 _MIB: Final = 1024 * 1024
 # What a file, and a bundle, costs the disk at least.
 LEAST_BYTES: Final = 4096

@@ -46,7 +46,7 @@ def test_it_publishes_syncs_scans_verifies_and_deletes(env: WorkerEnv, machine: 
     source = machine.work / "source"
     write_skill(source / "pdf-tools")
 
-    said = machine.shell("npx clawhub publish source/pdf-tools --version 1.0.0")
+    said = machine.shell("npx clawhub publish source/pdf-tools --version 1.0.0 --changelog 'Merges too'")
     assert "pending security scans before it becomes public" in said
     async_to_sync(drain)(env)
 
@@ -55,6 +55,7 @@ def test_it_publishes_syncs_scans_verifies_and_deletes(env: WorkerEnv, machine: 
         installed = machine.work / "skills/@ada/pdf-tools" / name
         assert installed.read_bytes() == (source / "pdf-tools" / name).read_bytes()
 
+    assert "Merges too" in machine.shell("npx clawhub inspect @ada/pdf-tools --versions")
     write_skill(source / "pdf-tools", "More.\n")
     write_skill(source / "csv-tools")
     synced = printed_json(machine.shell("npx clawhub sync --all --json --root source"))

@@ -18,6 +18,7 @@ from django.core.management import call_command
 from django.test import Client
 from django.utils import timezone
 
+from marketplace.catalog import quarantine_version
 from marketplace.models import SkillEntry, SkillVersion
 from marketplace.provenance.signing import sign_published
 from marketplace.provenance.verification import verify_version
@@ -182,3 +183,37 @@ def test_files_that_were_sent_ahead_are_removed_after_a_day(env: WorkerEnv) -> N
     assert StagedFile.objects.count() == 0
     work_off(env)
     assert SkillVersion.objects.count() == 1
+
+
+def test_what_an_uploader_says_of_a_version_is_shown_as_its_words_and_as_text(env: WorkerEnv) -> None:
+    token = token_for(env)
+    said = f"Reads <b>tables</b>\n\nand \u202efiles. {token} " + "x" * 5000
+    publish_form(token, changelog=said)
+    work_off(env)
+    publish_json(token, {**FILES, "notes.txt": b"x"}, version="1.1.0")
+    work_off(env)
+
+    kept = SkillVersion.objects.get(version="1.0.0").changelog
+    assert kept.startswith("Reads <b>tables</b> and \\u{202e}files. ")
+    assert (len(kept), kept[-1], token in kept) == (1000, "…", False)
+    page = Client().get("/skills/pdf-tools").content.decode()
+    assert page.count("In the words of its uploader:") == 1
+    assert "Reads &lt;b&gt;tables&lt;/b&gt; and" in page
+    listed = {one["version"]: one for one in Client().get(f"{SKILLS}/pdf-tools/versions").json()["items"]}
+    assert listed["1.0.0"]["changelog"].startswith("Reads <b>tables</b> and ")
+    assert [listed[one]["changelogSource"] for one in ("1.0.0", "1.1.0")] == ["user", "auto"]
+    assert listed["1.1.0"]["changelog"].startswith("Published from ")
+
+    # The same version again changes nothing, and of what is withheld not a word is shown.
+    assert publish_form(token, changelog="Other words").status_code == 200
+    assert SkillVersion.objects.get(version="1.0.0").changelog == kept
+    quarantine_version(env, "pdf-tools", "1.0.0", actor="op", reason="bad")
+    assert "In the words of its uploader:" not in Client().get("/skills/pdf-tools").content.decode()
+
+
+@pytest.mark.parametrize("publish", [publish_form, publish_json], ids=["one request", "each file ahead"])
+def test_what_is_no_text_says_nothing_of_a_version(env: WorkerEnv, publish: Publish) -> None:
+    for changelog in (7, ["x"], "a\0b"):
+        answer = publish(token_for(env), changelog=changelog)
+        assert (answer.status_code, b"'changelog' is no text" in answer.content) == (400, True)
+    assert not UploadedBundle.objects.exists()

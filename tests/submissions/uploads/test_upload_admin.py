@@ -39,7 +39,7 @@ def chosen(name: str) -> dict[str, object]:
 
 
 def test_operators_see_who_uploaded_what_and_what_became_of_it(env: WorkerEnv, operator: Client) -> None:
-    publish_form(token_for(env, "ada"))
+    publish_form(token_for(env, "ada"), changelog="Merges <i>too</i>")
     async_to_sync(drain)(env)
     publish_form(token_for(env, "ada"), {**FILES, "notes.txt": b"x"}, version="1.1.0")
     publish_form(token_for(env, "eve"), {"SKILL.md": EVIL.encode()}, slug="key-helper", version="2.0.0")
@@ -57,6 +57,7 @@ def test_operators_see_who_uploaded_what_and_what_became_of_it(env: WorkerEnv, o
     assert f"/submissions/{entry.submission_id}" in page
     assert "published as pdf-tools 1.0.0" in page
     assert f"scripts/run.sh <small>{len(FILES['scripts/run.sh'])} bytes" in page
+    assert "Merges &lt;i&gt;too&lt;/i&gt;" in page
     assert 'name="_save"' not in page
 
     # One that was removed leaves its number, and its uploads.
