@@ -41,6 +41,15 @@ def audience_of(value: Mapping[str, object]) -> str:
     return found if isinstance(found, str) else PUBLIC
 
 
+def told_audience(value: Mapping[str, object]) -> str:
+    """Return the audience that was chosen for a submission where whoever asks now belongs to it, empty otherwise.
+
+    What was submitted for a team may have been opened to others since, who learn of no team by it.
+    """
+    audience = audience_of(value)
+    return audience if audience in seeing() else PUBLIC
+
+
 def words_for(env: WorkerEnv, audience: str) -> str:
     """Return an audience as a part of a sentence: ``everybody``, ``members alone``, ``the team hr alone``."""
     if audience in WORDS.values():

@@ -16,7 +16,7 @@ from marketplace.skills.publishers import is_uploaded, skill_identity
 from marketplace.skills.visibility import visible_skills
 from marketplace.skills.withdrawal import why_withdrawn
 from submissions.appeals import ANSWERS, appeal_as_json, may_appeal
-from submissions.chosen_audiences import audience_of, words_for
+from submissions.chosen_audiences import told_audience, words_for
 from submissions.discovery import DiscoveredSkill
 from submissions.messages import count_ahead
 from submissions.models import SubmissionEntry, SubmissionTransition
@@ -71,7 +71,7 @@ def as_json(env: WorkerEnv, submission: Submission) -> dict[str, Any]:
         "verdict": submission.text("verdict") or None,
         "decision": submission.value.get("decision"),
         "appeal": appeal_as_json(submission.value),
-        "audience": name_of_audience(env, audience) if (audience := audience_of(submission.value)) else None,
+        "audience": name_of_audience(env, audience) if (audience := told_audience(submission.value)) else None,
         "slug": slug or None,
         "version": submission.text("version") or None,
         "skillUrl": f"{env.public_url}{skill_href(slug)}" if slug else None,
@@ -199,7 +199,7 @@ def submission_page(env: WorkerEnv, submission: Submission) -> dict[str, Any]:
             "content_hash": submission.text("contentHash"),
             "created_at": parse_isoformat(submission.value.get("createdAt")),
             "updated_at": parse_isoformat(submission.value.get("updatedAt")),
-            "audience": words_for(env, audience) if (audience := audience_of(submission.value)) else "",
+            "audience": words_for(env, audience) if (audience := told_audience(submission.value)) else "",
             "reason": submission.text("reason"),
             "advice": _ADVICE.get(submission.state, ""),
         },

@@ -42,7 +42,9 @@ from marketplace.skills.visibility import light_versions
 from marketplace.stars import move_stars
 from vskill.environments import WorkerEnv
 from vskill.errors import VskillError
+from vskill.hidden_characters import reveal_hidden
 from vskill.kv.clock import database_now
+from vskill.kv.codec import storable
 
 OFFER_DAYS: Final = 30
 _LONGEST_REASON: Final = 1000
@@ -111,7 +113,7 @@ def offer(
                 made.save(using=env.database, force_insert=True)
         except IntegrityError:
             raise TransferRefused(f"{slug} is offered to a publisher already. Withdraw that offer first.") from None
-        _note(env, made, "transfer offered", actor, reason)
+        _note(env, made, "transfer offered", actor, made.reason)
         return made
 
     return in_transaction(env, make)
@@ -220,7 +222,8 @@ def _planned(
         to_handle=receiver.handle,
         to_repo_url=repo_url,
         to_skill_path=folder,
-        reason=reason.replace("\0", "\N{REPLACEMENT CHARACTER}")[:_LONGEST_REASON],
+        # The other side reads it, on a page or in a terminal.
+        reason=reveal_hidden(storable(reason))[:_LONGEST_REASON],
         offered_by=actor[:150],
     )
 

@@ -11,11 +11,12 @@ from marketplace.models import SkillEntry, SkillTransfer
 from marketplace.ownership.claims import claims_of, proven_claims
 from marketplace.ownership.transfers import TransferRefused, accept, offer, open_offers, refuse, skills_of_publisher
 from marketplace.ownership_models import PROVEN
-from marketplace.skills.publishers import claimed_address, is_uploaded, owner_identity
+from marketplace.skills.publishers import claimed_address, is_uploaded, owner_identity, publisher_of
 from submissions.claiming.offers import MOST_SHOWN, may_withdraw, offer_from, offer_to, receiving_repository
 from submissions.source.errors import SourceError
 from vskill.environments import WorkerEnv
 from vskill.hidden_characters import visible
+from vskill.kv.codec import storable
 from vskill.kv.threads import readers, writers
 
 MOST_AT_ONCE: Final = MOST_SHOWN
@@ -29,7 +30,13 @@ def new_home(env: WorkerEnv, skill: SkillEntry, publisher: str) -> str:
     Raises ``TransferRefused`` and ``InvalidRepositoryURL``.
     """
     if is_uploaded(str(skill.repo_url)):
-        return claimed_address(publisher, str(skill.slug))
+        address = claimed_address(publisher, str(skill.slug))
+        if publisher_of(address).identity != publisher:
+            # Such as a subgroup, or the folders of this machine: whoever that leads to is not who was named.
+            raise TransferRefused(
+                f"{visible(publisher, 200)} is no host/owner that could upload {skill.slug}. Nothing was handed over."
+            )
+        return address
     return receiving_repository(env, skill, publisher)
 
 
@@ -103,11 +110,11 @@ async def _each(done: str, slugs: Sequence[str], step: Callable[[str], None]) ->
 
 def _planned(env: WorkerEnv, user: Any, given: Mapping[str, str]) -> tuple[str, list[str]]:
     """Return the identity of the receiver, and the skills that are to be offered to it."""
-    handle = given.get("publisher", "").strip().removeprefix("@").lower()
+    handle = storable(given.get("publisher", "")).strip().removeprefix("@").lower()
     claim = claims_of(env, int(user.pk)).filter(state=PROVEN, handle=handle).first() if handle else None
     if claim is None:
         raise TransferRefused(f"{visible(handle, 60)!r} is no publisher that you have claimed. Nothing was offered.")
-    written = given.get("receiver", "").strip()
+    written = storable(given.get("receiver", "")).strip()
     # A handle names a publisher that somebody has claimed; whoever claims another one later has to be spelt out.
     named = proven_claims(env).filter(handle=written.removeprefix("@").lower()).first()
     if named is None and "/" not in written:

@@ -13,6 +13,7 @@ from marketplace.skills.withdrawal import withheld
 from submissions.uploads.acting import Acting, may_change
 from submissions.uploads.errors import UploadRefused
 from vskill.environments import WorkerEnv
+from vskill.kv.codec import storable
 
 _LONGEST_REASON: Final = 500
 _UNCHANGED: Final = "Nothing was changed."
@@ -123,7 +124,8 @@ def _row_of(env: WorkerEnv, acting: Acting, slug: str) -> SkillEntry:
 
 
 def _version(env: WorkerEnv, row: SkillEntry, version: str) -> SkillVersion:
-    found = SkillVersion.objects.using(env.database).filter(namespace=env.name, skill=row, version=version).first()
+    rows = SkillVersion.objects.using(env.database).filter(namespace=env.name, skill=row)
+    found = rows.filter(version=storable(version)).first()
     if found is None:
         raise UploadRefused(404, "Version not found")
     return found

@@ -220,6 +220,27 @@ def test_what_was_refused_for_a_team_stays_theirs_when_others_publish_the_skill(
     assert hidden_among(env, [submission, again_by_stranger["id"]]) == {submission}
 
 
+def test_what_is_opened_later_does_not_name_the_team_to_others(env: WorkerEnv, tmp_path: Path) -> None:
+    mate, other = program(env, "mate", "hr"), program(env, "other", "sales")
+    submission = submit(mate, repository(tmp_path, skills("flamingo-pay")), "hr").json()["id"]
+    async_to_sync(drain)(env)
+    show_to(env, "flamingo-pay", PUBLIC, actor="op", reason="for everybody now")
+    page, call = f"/submissions/{submission}", f"/api/v1/submissions/{submission}"
+    for client, told in ((mate, "hr"), (other, None), (Client(), None)):
+        answer, shown = client.get(call), client.get(page)
+        assert (answer.status_code, answer.json()["audience"], shown.status_code) == (200, told, 200)
+        assert ("the team hr alone" in shown.content.decode()) is (told is not None)
+
+
+def test_a_word_that_is_no_text_names_no_audience(env: WorkerEnv, tmp_path: Path) -> None:
+    url = repository(tmp_path, skills("one"))
+    program(env, "mate", "hr")
+    for word in (r"\ud800", r"hr\u0000", r"\u0000"):
+        body = f'{{"repoUrl": "{url}", "audience": "{word}"}}'
+        answer = Client().generic("POST", "/api/v1/submissions", body, content_type="application/json")
+        assert (answer.status_code, answer.json()["error"]) == (422, "audience_refused"), word
+
+
 def test_the_form_offers_what_its_visitor_may_choose_and_keeps_the_rest_out(env: WorkerEnv, tmp_path: Path) -> None:
     url = repository(tmp_path, skills("one", "two"))
     assert 'name="audience"' not in Client().post("/submit", {"repository_url": url}).content.decode()

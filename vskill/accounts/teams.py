@@ -14,6 +14,7 @@ from vskill.accounts.audiences import MEMBERS, PUBLIC, TEAM, team_audience
 from vskill.environments import WorkerEnv
 from vskill.errors import VskillError
 from vskill.hidden_characters import visible
+from vskill.kv.codec import storable
 from vskill.models import Team
 
 _NAME: Final = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
@@ -35,7 +36,7 @@ def teams_of(env: WorkerEnv) -> QuerySet[Team]:
 
 def find_team(env: WorkerEnv, name: str) -> Team:
     """Return the team of this name; raise ``TeamRefused`` where there is none."""
-    found = teams_of(env).filter(name=name.replace("\0", "")[:_LONGEST]).first()
+    found = teams_of(env).filter(name=storable(name)[:_LONGEST]).first()
     if found is None:
         known = ", ".join(teams_of(env).values_list("name", flat=True)[:20]) or "none"
         raise TeamRefused(f"{env.name} has no team {visible(name, 60)!r}; it has: {known}. Nothing was changed.")

@@ -22,6 +22,7 @@ from submissions.jobs.records import Job, JobState
 from submissions.jobs.work import AT_ONCE, start_job, step
 from submissions.presentation import as_json, found_as_json
 from submissions.source.fetching import repository_url
+from vskill.accounts.audiences import every_audience, seen_as
 from vskill.configuration import load
 from vskill.environments import WorkerEnv
 from vskill.errors import VskillError
@@ -74,7 +75,9 @@ class Command(EnvironmentCommand):
                 actor = getpass.getuser()
                 answers = await accept_offered(env, discovery, source="command", actor=actor, audience=audience)
                 reached = _as_reached(env)
-                await readers.run(partial(self._report, reached, discovery, answers, as_json=options["as_json"]))
+                # Who works on the server is shown what is for anybody.
+                with seen_as(await readers.run(every_audience, env)):
+                    await readers.run(partial(self._report, reached, discovery, answers, as_json=options["as_json"]))
         except VskillError as error:
             raise CommandError(str(error)) from error
 

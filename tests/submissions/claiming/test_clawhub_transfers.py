@@ -154,6 +154,14 @@ def test_who_may_not_is_told_so_and_nothing_is_written(env: WorkerEnv, ada: str,
     assert HistoryEvent.objects.count() == before + 1
 
 
+def test_what_a_giver_writes_deceives_no_reader(ada: str, grace: str) -> None:
+    send(ada, f"{SKILL}/transfer", {"toUserHandle": "newco", "message": "all \u202efine\x1b[2J\0"})
+    (incoming,) = listed(grace, "incoming")
+    assert incoming["message"] == "all [U+202E]fine[U+001B][2J\N{REPLACEMENT CHARACTER}"
+    (told,) = HistoryEvent.objects.filter(action="transfer offered").values_list("reason", flat=True)
+    assert told == f"@acme to @newco: {incoming['message']}"
+
+
 def test_an_offer_lapses_and_can_be_made_again(ada: str, grace: str) -> None:
     send(ada, f"{SKILL}/transfer", OFFER)
     assert send(ada, f"{SKILL}/transfer", OFFER).status_code == 409

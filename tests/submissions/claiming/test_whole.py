@@ -159,6 +159,9 @@ def test_many_are_done_a_part_at_a_time(env: WorkerEnv, ada: Client, monkeypatch
         ({"receiver": "github.com/acme"}, "That is acme itself"),
         ({"receiver": "acme"}, "That is acme itself"),
         ({"receiver": "account/eve"}, "no host/owner that has repositories"),
+        # No database looks for NUL, and PostgreSQL fails on it.
+        ({"publisher": "acme\0"}, "no publisher that you have claimed"),
+        ({"receiver": "new\0co"}, "Nobody has claimed a publisher called"),
     ],
 )
 def test_what_makes_no_sense_is_refused_in_words(ada: Client, said: dict[str, str], words: str) -> None:
@@ -182,3 +185,17 @@ def test_what_was_uploaded_for_a_publisher_is_uploaded_for_its_new_one(env: Work
     grace.post(PAGE, {"accept_all": newest()})
     row = SkillEntry.objects.get(slug="pdf-tools")
     assert (row.publisher_handle, row.repo_url) == ("newco", "upload://github.com/newco/pdf-tools")
+
+
+@pytest.mark.parametrize("receiver", ["gitlab.com/newco/tools", "github.com/newco/../../else", "local/newco"])
+def test_what_was_uploaded_goes_to_nobody_but_who_was_named(env: WorkerEnv, receiver: str) -> None:
+    token = token_for(env)
+    user = get_user_model()._default_manager.get(username="ada")
+    grant(env, user, "github.com/acme", "acme", actor="op", reason="known")
+    publish_form(token, ownerHandle="acme")
+    async_to_sync(drain)(env)
+    client = Client()
+    client.force_login(user)
+    answer = offer_all(client, receiver=receiver)
+    assert (answer.status_code, "is no host/owner that could upload" in answer.content.decode()) == (422, True)
+    assert not SkillTransfer.objects.exists()

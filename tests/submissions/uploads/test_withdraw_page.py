@@ -68,6 +68,12 @@ def test_an_owner_withdraws_a_version_and_brings_it_back(ada: Client) -> None:
     ]
 
 
+def test_a_version_that_no_database_could_hold_is_not_there(ada: Client) -> None:
+    for said in ({"withdraw": "1.1\0"}, {"bring_back": "1.1\0"}):
+        assert post(ada, **said) == 404
+    assert latest() == "1.1.0"
+
+
 def test_an_owner_withdraws_a_skill_and_brings_it_back(ada: Client) -> None:
     assert post(ada, withdraw="", reason="not kept up") == 302
     assert archive() == 410
