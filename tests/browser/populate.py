@@ -63,7 +63,7 @@ def main() -> None:
             description="Answer questions about data.",
             repo_url=f"https://github.com/owner-{number % 4}/skills",
         )
-    publish(env, LONG_NAME, description="word " * 150, repo_url="https://github.com/an-owner-with-a-long-name/skills")
+    publish(env, LONG_NAME, description="word " * 150, repo_url=f"https://github.com/{LONG_OWNER}/skills")
     first = {"scripts/collect.py": SCRIPT.replace("main", "start").encode(), "scripts/gone.sh": b"true\n"}
     publish(env, "release-notes", text="First words.", version="1.0.0", files=first)
     publish(
@@ -91,8 +91,32 @@ def main() -> None:
     chosen = (Choice("release-notes", "1.1.0", "word " * 40), Choice(LONG_NAME), Choice("sample-01"))
     told = Told("Our team's set", "What we have at hand on the day of a release.", chosen)
     create_collection(env, "our-team", told, actor="test", reason="test")
+    owner_of_publishers(env)
     pages = {str(state).lower(): path for state, path in submissions(env, State)}
     print(json.dumps({**pages, "new password": new_password(env)}))  # noqa: T201 - its answer
+
+
+OWNER: Final = "owner"
+# Whose only skill has the long name.
+LONG_OWNER: Final = "an-owner-with-a-long-name"
+
+
+def owner_of_publishers(env: Any) -> None:
+    """Make an account that has claimed two publishers, with a claim that waits, and offers to it and of it."""
+    from django.contrib.auth import get_user_model  # noqa: PLC0415 - as above
+
+    from marketplace.ownership.claims import begin, grant  # noqa: PLC0415
+    from marketplace.ownership.transfers import offer  # noqa: PLC0415
+
+    account = get_user_model()._default_manager.create_user(OWNER, password=PASSWORD)
+    for name in (LONG_OWNER, "owner-3"):
+        grant(env, account, f"github.com/{name}", name, actor="root", reason="known to us")
+    begin(env, account, f"https://git.corp.example/{'long-' * 12}group/{'long-' * 12}repository")
+    home = f"https://github.com/{LONG_OWNER}/what-came-from-others"
+    for slug in ("sample-01", "sample-02", "sample-06"):
+        offer(env, slug, home, actor="somebody", reason="word " * 40)
+    for slug in ("sample-03", "sample-07", LONG_NAME):
+        offer(env, slug, "https://github.com/newco/skills", actor=OWNER, reason="")
 
 
 def new_password(env: Any) -> str:
