@@ -172,13 +172,11 @@ async def submission(request: HttpRequest, submission_id: str) -> HttpResponse:
         return not_allowed(request, "GET, HEAD")
     env = require_worker_env()
     try:
-        response = JsonResponse(await page_reads.run(_described, env, submission_id))
+        return JsonResponse(await page_reads.run(_described, env, submission_id))
     except SubmissionNotFound as error:
         near = await page_reads.run(near_ids, env, submission_id)
         answer = {"error": error.code, "message": str(error), "near": near}
         return JsonResponse(answer, status=404)
-    response["Cache-Control"] = "no-store"
-    return response
 
 
 def _described(env: WorkerEnv, submission_id: str) -> dict[str, Any]:

@@ -8,9 +8,9 @@ from collections.abc import Awaitable, Callable, Coroutine
 from functools import wraps
 from typing import Any, Final
 
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 
-from marketplace.api.http import SAFE, allow_any_origin, offered
+from marketplace.api.http import SAFE, allow_any_origin, offered, revalidated
 from submissions.chosen_audiences import AudienceRefused
 from submissions.discovery import NoSkillFound
 from submissions.intake import IntakeBusy
@@ -58,13 +58,20 @@ def not_allowed(request: HttpRequest, methods: str) -> HttpResponse:
 
 def read_from_anywhere(
     view: Callable[..., Awaitable[HttpResponse]],
-) -> Callable[..., Coroutine[Any, Any, HttpResponse]]:
-    """Let pages of any origin read what a view answers to a safe method; no cookie is involved."""
+) -> Callable[..., Coroutine[Any, Any, HttpResponseBase]]:
+    """Let pages of any origin read what a view answers to a safe method, with an ETag; no cookie is involved.
+
+    Caches ask each time: a submission moves, and what is withdrawn leaves its list.
+    """
 
     @wraps(view)
-    async def answered(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+    async def answered(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         answer = await view(request, *args, **kwargs)
-        return allow_any_origin(answer) if request.method in SAFE else answer
+        if request.method not in SAFE:
+            return answer
+        if answer.status_code == 200:
+            answer["Cache-Control"] = "no-cache"
+        return revalidated(request, allow_any_origin(answer))
 
     return answered
 

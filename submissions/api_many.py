@@ -170,9 +170,7 @@ async def _look(request: HttpRequest, job_id: str) -> JsonResponse:
     except JobNotFound as error:
         return error_answer(error, 404)
     cursor = asked.cursor(progress.next_number)
-    response = JsonResponse(await page_reads.run(progress_as_json, env, found, progress, cursor))
-    response["Cache-Control"] = "no-store"
-    return response
+    return JsonResponse(await page_reads.run(progress_as_json, env, found, progress, cursor))
 
 
 @rated(Kind.READS, Form.JSON)

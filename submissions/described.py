@@ -118,7 +118,7 @@ def _json(status: int, schema: Schema) -> dict[int, dict[str, Schema]]:
 
 
 def _get(name: str, summary: str, schema: Schema, *parameters: dict[str, Any], **more: Any) -> dict[str, Any]:
-    return operation(name, summary, _json(200, schema), parameters=parameters, json_errors=True, **more)
+    return operation(name, summary, _json(200, schema), parameters=parameters, json_errors=True, cached=True, **more)
 
 
 def _post(

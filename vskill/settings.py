@@ -109,6 +109,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "vskill.web.access.ask_for_sign_in",
+    "vskill.web.offered_methods.say_what_is_offered",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
@@ -235,9 +236,7 @@ RECOVERY_MAX_ATTEMPTS: int = _value["VSKILL_RECOVERY_MAX_ATTEMPTS"]
 
 VSKILL_SCHEDULE = {
     "recover_stuck": RECOVERY_INTERVAL,
-    "external_scans": 60.0,
-    "rescan": 60.0,
-    "sign_published": 60.0,
+    **dict.fromkeys(("external_scans", "rescan", "sign_published"), 60.0),
     # Its pace is its own; so often that what a webhook names does not wait.
     "poll_followed": 15.0,
     "deliver": 15.0,

@@ -14,11 +14,11 @@ from django.views.decorators.http import require_safe
 from vskill.accounts.access import asks_for
 from vskill.processes.heartbeat import health, health_reads
 from vskill.processes.last_runs import last_runs
-from vskill.rate_limits.kinds import rated
+from vskill.rate_limits.kinds import form_of, rated
 from vskill.visitors.reads import ended_early, reading
 from vskill.web.absent import NotThere
+from vskill.web.error_forms import error_content
 from vskill.web.middleware import unavailable
-from vskill.web.request_limits import JSON_API
 from vskill.worker_context import require_worker_env
 
 ROLES = ("consumer", "scheduler")
@@ -96,9 +96,8 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponseBase:
 
 
 def _for_clients(request: HttpRequest, status: int, code: str, message: str) -> HttpResponse:
-    if request.path.startswith(JSON_API):
-        return JsonResponse({"error": code, "message": message}, status=status)
-    return HttpResponse(message, status=status, content_type="text/plain; charset=utf-8")
+    content, media = error_content(form_of(request.path), status, code, message)
+    return HttpResponse(content, status=status, content_type=media)
 
 
 def server_error(request: HttpRequest) -> HttpResponseBase:

@@ -1,54 +1,30 @@
 """Microsoft's apm: the versions of a skill as those of a package, by its registry HTTP API; it reads, and nothing else.
 
 ``owner`` is a publisher's handle or short handle, and the repository the slug. The client warns of nothing, so that a
-version with findings is not offered to it; it still gets one that its lockfile has, byte for byte.
+version with findings is not offered to it; it still gets one that its lockfile has, byte for byte. It prints the
+``detail`` of errors.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
 from typing import Final
 
-from django.http import HttpResponse, HttpResponseBase
+from django.http import HttpResponseBase
 
 from marketplace.api.files import archive_response
-from marketplace.api.http import SAFE, ApiCall, ApiError, api_view, json_response
+from marketplace.api.http import SAFE, ApiCall, api_view, json_response
 from marketplace.api.lookup import exact_version, named_skill
 from marketplace.api.trust import said_of
 from marketplace.models import SkillVersion
 from marketplace.skills.visibility import fetchable_versions, light_versions
 from vskill.kv.clock import isoformat
-from vskill.rate_limits.kinds import Kind
+from vskill.rate_limits.kinds import Form, Kind
 
 # The API has no pages.
 MOST_VERSIONS: Final = 1000
 
-View = Callable[[ApiCall], HttpResponseBase]
 
-
-def _with_problems(view: View) -> View:
-    """Answer a refusal in the form of RFC 9457, whose ``detail`` the client prints."""
-
-    @wraps(view)
-    def answer(call: ApiCall) -> HttpResponseBase:
-        try:
-            return view(call)
-        except ApiError as refusal:
-            return _problem(refusal)
-
-    return answer
-
-
-def _problem(refusal: ApiError) -> HttpResponse:
-    said = {"type": "about:blank", "title": str(refusal), "status": refusal.status, "detail": str(refusal)}
-    response = json_response(said, refusal.status)
-    response["Content-Type"] = "application/problem+json"
-    return response
-
-
-@api_view(*SAFE)
-@_with_problems
+@api_view(*SAFE, form=Form.PROBLEM)
 def versions(call: ApiCall) -> HttpResponseBase:
     """List the versions of a skill that can be installed, newest first, each with the digest of its zip archive."""
     skill = named_skill(call)
@@ -66,8 +42,7 @@ def versions(call: ApiCall) -> HttpResponseBase:
     return json_response({"versions": listed})
 
 
-@api_view(*SAFE, kind=Kind.DOWNLOADS)
-@_with_problems
+@api_view(*SAFE, kind=Kind.DOWNLOADS, form=Form.PROBLEM)
 def download(call: ApiCall) -> HttpResponseBase:
     """Return the zip archive of one version."""
     found = exact_version(call.env, named_skill(call), call.path_parameters["version"])

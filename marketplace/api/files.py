@@ -73,7 +73,7 @@ def file(call: ApiCall) -> HttpResponseBase:
     answer["Content-Security-Policy"] = "default-src 'none'; sandbox"
     answer["X-Content-Type-Options"] = "nosniff"
     _warn(answer, version)
-    return with_etag(call, answer, line["sha256"])
+    return with_etag(call.request, answer, line["sha256"])
 
 
 def archive_response(call: ApiCall, version: SkillVersion, kind: str, *, exact: bool) -> HttpResponseBase:
@@ -93,7 +93,7 @@ def archive_response(call: ApiCall, version: SkillVersion, kind: str, *, exact: 
     answer["Cache-Control"] = _EXACT if exact else _MOVING
     answer["Content-Disposition"] = f'attachment; filename="{version.skill.slug}-{version.version}.{kind}"'
     _warn(answer, version)
-    answered = with_etag(call, answer, digest)
+    answered = with_etag(call.request, answer, digest)
     if call.request.method == "GET" and answered is answer and not _only_looks(call):
         count_download(call, version)
     return answered

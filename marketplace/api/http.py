@@ -22,11 +22,13 @@ from vskill.kv.errors import InvalidCursor
 from vskill.rate_limits.kinds import Form, Kind, rated
 from vskill.visitors.errors import VisitorRefused
 from vskill.visitors.reads import VisitorReads, page_reads
+from vskill.web.error_forms import error_content
 from vskill.worker_context import require_worker_env
 
 logger = logging.getLogger(__name__)
 
 SAFE: Final = ("GET", "HEAD")
+_CODES: Final = {400: "bad_request", 404: "not_found", 405: "method_not_allowed", 410: "withdrawn", 413: "too_large"}
 _BODY_LIMIT: Final = 256 * 1024
 # Of a length; a longer number is beyond any limit, and costs time to read.
 _LENGTH_DIGITS: Final = 12
@@ -78,11 +80,11 @@ def allow_any_origin(answer: _Response) -> _Response:
     return answer
 
 
-def with_etag(call: ApiCall, answer: HttpResponseBase, digest: str) -> HttpResponseBase:
+def with_etag(request: HttpRequest, answer: HttpResponseBase, digest: str) -> HttpResponseBase:
     """Return ``answer`` with ``digest`` as its ETag, or a 304 where the client already has that content."""
     etag = quote_etag(digest)
     answer["ETag"] = etag
-    known = [tag.strip().removeprefix("W/") for tag in call.request.headers.get("If-None-Match", "").split(",")]
+    known = [tag.strip().removeprefix("W/") for tag in request.headers.get("If-None-Match", "").split(",")]
     if etag not in known and "*" not in known:
         return answer
     unchanged = HttpResponseNotModified()
@@ -97,16 +99,16 @@ def tagged_response(call: ApiCall, text: str, content_type: str) -> HttpResponse
     content = text.encode()
     answer = allow_any_origin(HttpResponse(content, content_type=content_type))
     answer["Cache-Control"] = "no-cache"
-    return with_etag(call, answer, hashlib.sha256(content).hexdigest())
+    return with_etag(call.request, answer, hashlib.sha256(content).hexdigest())
 
 
 def api_view(
-    *methods: str, kind: Kind = Kind.READS, reads: VisitorReads = page_reads
+    *methods: str, kind: Kind = Kind.READS, form: Form = Form.TEXT, reads: VisitorReads = page_reads
 ) -> Callable[[DatabaseView], Callable[..., Any]]:
     """Return a decorator that turns a ``DatabaseView`` into an asynchronous Django view for these HTTP methods.
 
-    ``kind`` is which limit of a client its requests count against, and ``reads`` where it runs: a view that reads many
-    rows belongs to ``list_reads``.
+    ``kind`` is which limit of a client its requests count against, ``form`` that of its errors, and ``reads`` where it
+    runs: a view that reads many rows belongs to ``list_reads``.
 
     Other methods are answered with 405, an ``ApiError`` with its status and text, an ``InvalidListing`` or
     ``InvalidCursor`` with 400, and what takes too long with 503. The API uses no cookies, so there is nothing that
@@ -114,21 +116,21 @@ def api_view(
     """
 
     def decorate(view: DatabaseView) -> Callable[..., Any]:
-        @rated(kind, Form.TEXT)
+        @rated(kind, form)
         @csrf_exempt
         @wraps(view)
         async def answer(request: HttpRequest, **arguments: str) -> HttpResponseBase:
             if request.method == "OPTIONS":
                 return offered(*methods)
             if request.method not in methods:
-                refusal = text_response(f"This registry does not offer {request.method} here.", 405)
+                refusal = error_response(form, 405, f"This registry does not offer {request.method} here.")
                 refusal["Allow"] = ", ".join(methods)
                 return refusal
             try:
-                return await reads.run(_guarded, view, ApiCall(request, require_worker_env(), arguments))
+                return await reads.run(_guarded, view, form, ApiCall(request, require_worker_env(), arguments))
             except VisitorRefused as refused:
                 logger.warning("%s at %s", refused.code, request.path)
-                later = text_response(str(refused), 503)
+                later = error_response(form, 503, str(refused), refused.code)
                 later["Retry-After"] = str(refused.retry_after)
                 return later
 
@@ -137,13 +139,19 @@ def api_view(
     return decorate
 
 
-def _guarded(view: DatabaseView, call: ApiCall) -> HttpResponseBase:
+def _guarded(view: DatabaseView, form: Form, call: ApiCall) -> HttpResponseBase:
     try:
-        return _revalidated(call, view(call))
+        return revalidated(call.request, view(call))
     except ApiError as refusal:
-        return text_response(str(refusal), refusal.status)
+        return error_response(form, refusal.status, str(refusal))
     except (InvalidListing, InvalidCursor) as error:
-        return text_response(str(error), 400)
+        return error_response(form, 400, str(error), error.code)
+
+
+def error_response(form: Form, status: int, message: str, code: str = "") -> HttpResponse:
+    """Return an error of a dialect in its form; ``code`` is that of its ``status`` unless another is given."""
+    content, media = error_content(form, status, code or _CODES.get(status, ApiError.code), message)
+    return allow_any_origin(HttpResponse(content, status=status, content_type=media))
 
 
 def offered(*methods: str) -> HttpResponse:
@@ -158,13 +166,17 @@ def offered(*methods: str) -> HttpResponse:
     return answer
 
 
-def _revalidated(call: ApiCall, answer: HttpResponseBase) -> HttpResponseBase:
+def revalidated(request: HttpRequest, answer: HttpResponseBase) -> HttpResponseBase:
     """Give JSON that was read an ETag, or answer 304; what is not to be stored has none."""
-    if call.request.method not in SAFE or answer.status_code != 200 or not isinstance(answer, HttpResponse):
+    if request.method not in SAFE or answer.status_code != 200 or not isinstance(answer, HttpResponse):
         return answer
-    if answer.get("Content-Type") != "application/json" or "ETag" in answer or "no-store" in answer["Cache-Control"]:
+    if (
+        answer.get("Content-Type") != "application/json"
+        or "ETag" in answer
+        or "no-store" in answer.get("Cache-Control", "")
+    ):
         return answer
-    return with_etag(call, answer, hashlib.sha256(answer.content).hexdigest())
+    return with_etag(request, answer, hashlib.sha256(answer.content).hexdigest())
 
 
 def parameter(call: ApiCall, name: str, *, longest: int = LONGEST) -> str:

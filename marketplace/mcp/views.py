@@ -23,7 +23,7 @@ from marketplace.skills.visibility import fetchable_versions
 from vskill.accounts.access import asks_for
 from vskill.accounts.roles import Action
 from vskill.environments import WorkerEnv
-from vskill.rate_limits.kinds import Kind
+from vskill.rate_limits.kinds import Form, Kind
 from vskill.visitors.reads import list_reads
 
 PROTOCOL: Final = "2026-07-28"
@@ -47,7 +47,7 @@ class _Refused(MarketplaceError):
 
 
 @asks_for(Action.READ)
-@api_view("POST", kind=Kind.DOWNLOADS, reads=list_reads)
+@api_view("POST", kind=Kind.DOWNLOADS, form=Form.RPC, reads=list_reads)
 def endpoint(call: ApiCall) -> HttpResponse:
     """Answer one message of JSON-RPC; a notification is taken and not answered."""
     message = json_body(call)

@@ -83,7 +83,7 @@ def _feed(call: ApiCall, owner_id: int, own: str) -> HttpResponseBase:
     # For its reader alone, and for no page of another origin.
     answer["Cache-Control"] = "private, no-cache"
     answer["X-Robots-Tag"] = "noindex"
-    return with_etag(call, answer, hashlib.sha256(content).hexdigest())
+    return with_etag(call.request, answer, hashlib.sha256(content).hexdigest())
 
 
 def _chosen(env: WorkerEnv, account: Any) -> QuerySet[NotificationEvent]:

@@ -17,9 +17,8 @@ from tests.routes import PLACE, every_route
 from tests.submissions.factories import make_submission
 from vskill.environments import WorkerEnv
 from vskill.kv.cursors import encode_cursor
-from vskill.rate_limits.kinds import Form
+from vskill.rate_limits.kinds import Form, form_of
 from vskill.web.query_strings import LONGEST_VALUE, bad_query
-from vskill.web.request_limits import JSON_API
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -32,24 +31,32 @@ OF_PROGRAMS = (
     "/mcp",
 )
 PUBLIC = [route.replace(PLACE, "none") for route in every_route() if not route.startswith("/admin/")]
-KINDS = {Form.PAGE: "text/html", Form.TEXT: "text/plain", Form.JSON: "application/json"}
+KINDS = {
+    Form.PAGE: "text/html",
+    Form.TEXT: "text/plain",
+    Form.JSON: "application/json",
+    Form.PROBLEM: "application/problem+json",
+    Form.RPC: "application/json",
+}
 
 
 def message_of(answer: Any) -> str:
     """Return what an answer says, whatever its form."""
     kind = answer.headers["Content-Type"]
-    text = answer.content.decode()
-    return str(json.loads(text)["message"]) if kind.startswith("application/json") else text
+    text: str = answer.content.decode()
+    if not kind.startswith("application/"):
+        return text
+    told: dict[str, Any] = json.loads(text)
+    return str(told.get("detail") or (told["error"] if isinstance(told["error"], dict) else told)["message"])
 
 
 def refused(client: Client, address: str) -> str:
     """Return what is said of an address, which is refused in the form of its clients."""
     answer = client.get(address)
     assert answer.status_code == 400, (address, answer.status_code, answer.content[:300])
-    json_api = address.startswith(JSON_API)
-    form = Form.PAGE
-    if address.startswith("/api/") or any(part in address for part in OF_PROGRAMS):
-        form = Form.JSON if json_api or "/scan-again" in address else Form.TEXT
+    form = form_of(address.partition("?")[0])
+    # What programs read is never answered with a page, and what people read always.
+    assert (form is not Form.PAGE) == (address.startswith("/api/") or any(part in address for part in OF_PROGRAMS))
     assert answer.headers["Content-Type"].startswith(KINDS[form]), (address, answer.headers["Content-Type"])
     return message_of(answer)
 

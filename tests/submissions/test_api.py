@@ -137,7 +137,7 @@ async def test_an_address_with_a_password_never_comes_back(async_client: AsyncCl
 async def test_a_list_of_an_address_that_nobody_can_have_submitted_is_empty(async_client: AsyncClient) -> None:
     response = await async_client.get(f"{SUBMISSIONS}?repoUrl=a%EF%BF%BDb")
 
-    assert (response.status_code, response.json()) == (200, {"items": []})
+    assert (response.status_code, response.json()) == (200, {"items": [], "nextCursor": None})
 
 
 async def test_the_newest_submissions_are_listed(async_client: AsyncClient, tmp_path: Path) -> None:

@@ -31,11 +31,16 @@ class Kind(StrEnum):
 
 
 class Form(StrEnum):
-    """The form of an error: a page for people, plain text for clients that print it, JSON for programs."""
+    """The form of an error: a page for people, plain text for clients that print it, JSON for programs.
+
+    ``PROBLEM`` is the JSON of RFC 9457, which apm reads, and ``RPC`` that of JSON-RPC, for clients of MCP.
+    """
 
     PAGE = "page"
     TEXT = "text"
     JSON = "json"
+    PROBLEM = "problem"
+    RPC = "rpc"
 
 
 @dataclass(frozen=True)
@@ -48,7 +53,16 @@ class Rated:
 
 # A page, and an address that leads nowhere.
 DEFAULT: Final = Rated(Kind.READS, Form.PAGE)
-_OF_THE_API: Final = Rated(Kind.READS, Form.TEXT)
+# In what form addresses below these are answered that lead nowhere, by the first that fits.
+_NOWHERE: Final = (
+    *(
+        (f"/api/v1/{name}", Form.JSON)
+        for name in ("submissions", "listings", "jobs", "external-scans", "webhooks", "review", "operate")
+    ),
+    ("/api/cli/device", Form.JSON),
+    ("/api/apm/", Form.PROBLEM),
+    ("/api/", Form.TEXT),
+)
 
 
 def rated(kind: Kind | None, form: Form = Form.PAGE) -> Callable[[View], View]:
@@ -66,11 +80,19 @@ def rated(kind: Kind | None, form: Form = Form.PAGE) -> Callable[[View], View]:
 
 def rating_of(request: HttpRequest) -> Rated:
     """Return what kind of request this is, and in what form it is answered."""
-    path = request.path_info
-    found = (_known if len(path) <= _LONGEST_KEPT else _found)(path, settings.ROOT_URLCONF)
+    found = _of_path(request.path_info)
     if found.kind in (Kind.SUBMISSIONS, Kind.LOGINS, Kind.UPLOADS) and request.method in _SAFE:
         return Rated(Kind.READS, found.form)
     return found
+
+
+def form_of(path: str) -> Form:
+    """Return the form of errors at a path, for an answer before there is a request."""
+    return _of_path(path).form
+
+
+def _of_path(path: str) -> Rated:
+    return (_known if len(path) <= _LONGEST_KEPT else _found)(path, settings.ROOT_URLCONF)
 
 
 def _found(path: str, urlconf: str) -> Rated:
@@ -78,7 +100,9 @@ def _found(path: str, urlconf: str) -> Rated:
         rating: Rated | None = getattr(resolve(path, urlconf).func, _ATTRIBUTE, None)
     except Resolver404:
         rating = None
-    return rating or (_OF_THE_API if path.startswith("/api/") else DEFAULT)
+    if rating is not None:
+        return rating
+    return next((Rated(Kind.READS, form) for start, form in _NOWHERE if path.startswith(start)), DEFAULT)
 
 
 # Finding the view of a path takes longer than counting its request.

@@ -56,7 +56,7 @@ def ask_for_sign_in(get_response: Callable[[HttpRequest], Any]) -> Callable[[Htt
                     return refusal
             with seen_as(seen):
                 answer = await cast(Awaitable[HttpResponseBase], get_response(request))
-            return _kept_private(answer, env, seen)
+            return _kept_private(answer, request, env)
 
         return answer_later
 
@@ -69,7 +69,7 @@ def ask_for_sign_in(get_response: Callable[[HttpRequest], Any]) -> Callable[[Htt
                 return refusal
         with seen_as(seen):
             response = cast(HttpResponseBase, get_response(request))
-        return _kept_private(response, env, seen)
+        return _kept_private(response, request, env)
 
     return answer
 
@@ -78,6 +78,10 @@ def _has_to_be_known(request: HttpRequest, env: WorkerEnv) -> bool:
     if not strangers_may(env, action_of(request)):
         return True
     # For what not everybody is shown, and for the name in the header of pages.
+    return _says_who(request)
+
+
+def _says_who(request: HttpRequest) -> bool:
     return settings.SESSION_COOKIE_NAME in request.COOKIES or token_of(request) is not None
 
 
@@ -145,9 +149,9 @@ def _back_to(request: HttpRequest) -> str:
     return page.path if page.netloc == request.get_host() and page.path.startswith("/") else "/"
 
 
-def _kept_private(response: HttpResponseBase, env: WorkerEnv, seen: tuple[str, ...]) -> HttpResponseBase:
-    """Let no cache between hand to strangers what was answered to somebody."""
+def _kept_private(response: HttpResponseBase, request: HttpRequest, env: WorkerEnv) -> HttpResponseBase:
+    """Let no cache between hand to strangers what was answered to somebody, whether or not it was for all."""
     patch_vary_headers(response, ("Cookie", "Authorization"))
-    if (is_closed(env) or seen) and "no-store" not in response.get("Cache-Control", ""):
+    if (is_closed(env) or _says_who(request)) and "no-store" not in response.get("Cache-Control", ""):
         patch_cache_control(response, private=True)
     return response

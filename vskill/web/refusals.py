@@ -6,11 +6,12 @@ from functools import lru_cache
 from math import ceil
 from typing import Any, Final
 
-from django.http import HttpResponse, HttpResponseBase, JsonResponse
+from django.http import HttpResponse, HttpResponseBase
 from django.template.loader import render_to_string
 
 from vskill.rate_limits.kinds import Form, Kind
 from vskill.rate_limits.limits_of_clients import Allowance
+from vskill.web.error_forms import error_content
 
 CODE: Final = "rate_limited"
 _WHAT: Final = {
@@ -24,16 +25,12 @@ _SPANS: Final = {1: "a second", 60: "a minute", 3600: "an hour", 86400: "a day"}
 
 
 def for_programs(form: Form, status: int, code: str, message: str, **more: Any) -> HttpResponse:
-    """Return an error as JSON with its ``code`` and ``more``, or as plain text: programs print a page as it is.
+    """Return an error with its ``status``, ``code`` and ``message`` in a form of programs; see ``error_content``.
 
-    ``form`` is the one that the clients of the address read, and ``message`` says what happened and what was kept. It
-    costs no query, no cache keeps it, and Django does not log it: a flood of refusals would fill the log.
+    It costs no query, no cache keeps it, and Django does not log it: a flood of refusals would fill the log.
     """
-    response: HttpResponse
-    if form is Form.JSON:
-        response = JsonResponse({"error": code, "message": message, **more}, status=status)
-    else:
-        response = HttpResponse(message, status=status, content_type="text/plain; charset=utf-8")
+    content, media = error_content(form, status, code, message, **more)
+    response = HttpResponse(content, status=status, content_type=media)
     response["Access-Control-Allow-Origin"] = "*"
     return _unlogged(response)
 

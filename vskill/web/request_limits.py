@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
+
+from vskill.rate_limits.kinds import form_of
+from vskill.web.error_forms import error_content
 
 Scope = dict[str, Any]
 Message = Mapping[str, Any]
@@ -23,21 +25,9 @@ _UPLOADS: Final = re.compile(r"/api/v1/skills(?:/-/upload/[^/]+)?")
 _BEARER: Final = b"bearer vsk_"
 # Without this limit, a slow client could hold a connection and a file open for any time.
 MAX_BODY_SECONDS: Final = 60.0
-# Clients of these addresses read JSON; those of the other dialects print plain text.
-JSON_API: Final = (
-    "/api/v1/submissions",
-    "/api/v1/listings",
-    "/api/v1/jobs",
-    "/api/v1/external-scans",
-    "/api/v1/webhooks",
-    "/api/v1/review",
-    "/api/v1/operate",
-    "/api/cli/device",
-)
-_CODES: Final = {413: "too_large", 408: "timeout"}
 _ANSWERS: Final = {
-    413: b"The body of this request is too large. Nothing was read or changed.\n",
-    408: b"The body of this request took too long to arrive. Nothing was changed.\n",
+    413: ("too_large", "The body of this request is too large. Nothing was read or changed."),
+    408: ("timeout", "The body of this request took too long to arrive. Nothing was changed."),
 }
 
 
@@ -126,14 +116,11 @@ class _Body:
 
 
 async def _refuse(scope: Scope, send: Send, status: int) -> None:
-    answer, content_type = _ANSWERS[status], b"text/plain; charset=utf-8"
-    if str(scope.get("path", "")).startswith(JSON_API):
-        answer = json.dumps({"error": _CODES[status], "message": answer.decode().strip()}).encode()
-        content_type = b"application/json"
+    content, media = error_content(form_of(str(scope.get("path", ""))), status, *_ANSWERS[status])
     headers = [
-        (b"content-type", content_type),
-        (b"content-length", str(len(answer)).encode()),
+        (b"content-type", media.encode()),
+        (b"content-length", str(len(content)).encode()),
         (b"connection", b"close"),
     ]
     await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": answer})
+    await send({"type": "http.response.body", "body": content})

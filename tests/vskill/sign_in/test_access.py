@@ -96,7 +96,8 @@ def signed_in(role: str = "", name: str = "ada") -> Client:
 def refused(answer: Any, status: int = 401) -> bool:
     """Return whether a program was refused, in a form that it can print."""
     kind = answer.headers["Content-Type"]
-    return answer.status_code == status and kind.startswith(("text/plain", "application/json")) and bool(answer.content)
+    forms = ("text/plain", "application/json", "application/problem+json")
+    return answer.status_code == status and kind.startswith(forms) and bool(answer.content)
 
 
 def led_to_sign_in(answer: Any) -> bool:
