@@ -49,16 +49,21 @@ class Delivery:
 
     @property
     def once(self) -> bytes:
-        """Return what tells it from every other one: only what is signed, where there is a signature.
+        """Return what tells it from every other one that is signed: the ids of GitHub and Gitea are not.
 
-        The ids of GitHub and Gitea are not signed, so that a replay could bring another.
+        Their signature, which says no more than the body, is shorter than a push of megabytes; ``is_signed`` took it,
+        so it is exactly what was to be sent. GitLab may send several, any of which is enough.
         """
         if self.sender is Sender.GITLAB:
             ids = ("webhook-id", "Idempotency-Key", "X-Gitlab-Event-UUID")
             return self.header(*ids).encode("utf-8", "replace") + b"\0" + self.body
-        return self.body
+        return self.header(*_SIGNATURE[self.sender]).encode("utf-8", "replace")
 
 
+_SIGNATURE: Final = {
+    Sender.GITHUB: ("X-Hub-Signature-256",),
+    Sender.GITEA: ("X-Forgejo-Signature", "X-Gitea-Signature"),
+}
 _EVENT: Final = {
     Sender.GITHUB: ("X-GitHub-Event",),
     Sender.GITLAB: ("X-Gitlab-Event",),
@@ -75,11 +80,11 @@ def is_signed(delivery: Delivery, secret: str, now: float) -> bool:
 
 
 def _github(delivery: Delivery, secret: str, _now: float) -> bool:
-    return _equal(f"sha256={_hex(secret, delivery.body)}", delivery.header("X-Hub-Signature-256"))
+    return _equal(f"sha256={_hex(secret, delivery.body)}", delivery.header(*_SIGNATURE[Sender.GITHUB]))
 
 
 def _gitea(delivery: Delivery, secret: str, _now: float) -> bool:
-    return _equal(_hex(secret, delivery.body), delivery.header("X-Forgejo-Signature", "X-Gitea-Signature"))
+    return _equal(_hex(secret, delivery.body), delivery.header(*_SIGNATURE[Sender.GITEA]))
 
 
 def _gitlab(delivery: Delivery, secret: str, now: float) -> bool:

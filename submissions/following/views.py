@@ -7,10 +7,10 @@ from django.views.decorators.csrf import csrf_exempt
 
 from submissions.api_answers import not_allowed
 from submissions.following.signatures import Delivery, Sender
-from submissions.following.webhooks import WebhookRefused, receive
+from submissions.following.webhooks import WebhookRefused, check, take
 from vskill.accounts.access import asks_for
 from vskill.kv.clock import isoformat
-from vskill.kv.threads import writers
+from vskill.kv.threads import readers, writers
 from vskill.rate_limits.kinds import Form, Kind, rated
 from vskill.worker_context import require_worker_env
 
@@ -21,21 +21,23 @@ from vskill.worker_context import require_worker_env
 @asks_for(None)
 @csrf_exempt
 async def webhook(request: HttpRequest, sender: str) -> HttpResponse:
-    """Take a webhook of a push, or answer why it is refused; see ``receive``. Nothing of git is read meanwhile."""
+    """Take a webhook of a push, or answer why it is refused; see ``check``. Nothing of git is read meanwhile."""
     if request.method != "POST":
         return not_allowed(request, "POST")
     if sender not in set(Sender):
         known = ", ".join(Sender)
         return _answer(404, "unknown_sender", f"Webhooks are taken of: {known}. Nothing was written.")
+    # Not ``body``, which refuses what is larger than a form; how long it may be was decided before it came here.
+    delivery = Delivery(Sender(sender), request.headers, request.read())
     try:
-        taken = await writers.run(
-            receive, require_worker_env(), Delivery(Sender(sender), request.headers, request.body)
-        )
+        url = await readers.run(check, env := require_worker_env(), delivery)
+        if url is None:
+            return JsonResponse({"outcome": "ignored", "message": "It is about no push. Nothing was written."})
+        taken = await writers.run(take, env, delivery, url)
     except WebhookRefused as refused:
         return _answer(refused.status, refused.reason, str(refused))
-    if taken.look_at is None:
-        return JsonResponse({"outcome": "ignored", "message": "It is about no push. Nothing was written."})
-    queued = {"outcome": "queued", "repoUrl": taken.repo_url, "lookAt": isoformat(taken.look_at)}
+    look_at = isoformat(taken.look_at) if taken.look_at else None
+    queued = {"outcome": "queued", "repoUrl": taken.repo_url, "lookAt": look_at}
     return JsonResponse(queued, status=202)
 
 

@@ -1,4 +1,7 @@
-"""Take the webhook of a git host: checked whole, then one look is asked for, or nothing is written."""
+"""Take the webhook of a git host: checked whole, then one look is asked for, or nothing is written.
+
+The two are apart, because only the second is work for a thread that writes: to check a push of megabytes takes a while.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,13 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 from urllib.parse import parse_qs
 
+import msgspec
 from django.db import transaction
 
 from marketplace.following import Followed, read_followed_sync
 from submissions.following.pace import LEAST_BETWEEN
 from submissions.following.signatures import Delivery, Sender, is_signed
-from submissions.following.store import ask_for_look
+from submissions.following.store import CannotFollow, NotFollowed, ask_for_look
 from submissions.source.errors import InvalidRepositoryURL
 from submissions.source.fetching import repository_url
 from submissions.source.logins import covers
@@ -49,33 +53,47 @@ class WebhookRefused(VskillError):
 
 @dataclass(frozen=True)
 class Taken:
-    """What became of a webhook: a look at a repository that was asked for, or nothing where it is about no push."""
+    """What became of a webhook: the repository that is looked at because of it, and when."""
 
-    repo_url: str = ""
-    look_at: datetime | None = None
+    repo_url: str
+    look_at: datetime | None
 
 
-def receive(env: WorkerEnv, delivery: Delivery) -> Taken:
-    """Take a webhook on a thread for database work, and return what became of it.
+def check(env: WorkerEnv, delivery: Delivery) -> str | None:
+    """Return the address of the repository that a webhook is about, ``None`` where it is about no push.
 
     The signature is checked before anything of the body is read, then whether the secret is the one of the repository,
-    whether that is followed, and whether this very webhook was taken before. Raises ``WebhookRefused``.
+    and whether that is followed. Raises ``WebhookRefused``.
     """
     now = database_now(env.database)
     signed_with = _secrets_that_sign(env, delivery, now)
+    if not _may_be_about_refs(delivery):
+        return None
     body = _body_of(delivery)
     if not _is_about_refs(delivery, body):
-        return Taken()
+        return None
     url = _repository_of(env, delivery, body)
     if _secret_for(env, url) not in signed_with:
         raise _unsigned()
     if read_followed_sync(env, url) is None:
-        raise WebhookRefused(404, "not_followed", f"Nobody follows {url} here. Nothing was written.")
+        raise _not_followed(url)
+    return url
+
+
+def take(env: WorkerEnv, delivery: Delivery, url: str) -> Taken:
+    """Ask for a look at a repository because of a webhook that ``check`` found right; raise ``WebhookRefused``.
+
+    It is refused where this very webhook was taken before.
+    """
     seen = hashlib.sha256(delivery.sender.encode() + b"\0" + delivery.once).hexdigest()
     try:
         with transaction.atomic(using=env.database):
             KVNamespace(KVEntry, env).put_sync(f"{SEEN_PREFIX}{seen}", url, ttl=SEEN_FOR, expect_version=0)
             asked = ask_for_look(env, url, _at_the_earliest)
+    except NotFollowed:
+        raise _not_followed(url) from None
+    except CannotFollow as error:
+        raise WebhookRefused(503, "busy", str(error)) from None
     except VersionConflict:
         raise WebhookRefused(409, "replayed", "This very webhook was taken before. Nothing was changed.") from None
     return Taken(url, asked.look_at)
@@ -98,6 +116,10 @@ def _secrets_that_sign(env: WorkerEnv, delivery: Delivery, now: datetime) -> set
     return {name for name, signed in found.items() if signed}
 
 
+def _not_followed(url: str) -> WebhookRefused:
+    return WebhookRefused(404, "not_followed", f"Nobody follows {url} here. Nothing was written.")
+
+
 def _unsigned() -> WebhookRefused:
     return WebhookRefused(
         401,
@@ -114,28 +136,47 @@ def _secret_for(env: WorkerEnv, url: str) -> str:
     return WEBHOOKS if best is None else best.secret
 
 
-def _body_of(delivery: Delivery) -> dict[str, Any]:
+class _Body(msgspec.Struct):
+    """What is read of a webhook; the list of commits, which can have megabytes, is passed by."""
+
+    repository: Any = None
+    project: Any = None
+    object_kind: Any = None
+    event_name: Any = None
+
+
+_READ: Final = msgspec.json.Decoder(_Body)
+
+
+def _body_of(delivery: Delivery) -> _Body:
     try:
         text = delivery.body.decode()
         if delivery.header("Content-Type").startswith("application/x-www-form-urlencoded"):
             text = parse_qs(text, max_num_fields=10).get("payload", [""])[0]
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
-        raise WebhookRefused(400, "malformed", "The body is not a JSON object. Nothing was written.")
-    return found
+        try:
+            return _READ.decode(text)
+        except msgspec.DecodeError:
+            # It refuses half of a character, which a message that was cut can have.
+            found = json.loads(text)
+            return _Body(**{name: found.get(name) for name in _Body.__struct_fields__})
+    except (ValueError, RecursionError, AttributeError):
+        raise WebhookRefused(400, "malformed", "The body is not a JSON object. Nothing was written.") from None
 
 
-def _is_about_refs(delivery: Delivery, body: dict[str, Any]) -> bool:
+def _may_be_about_refs(delivery: Delivery) -> bool:
+    return delivery.event in _LOOKED_AT or (delivery.sender is Sender.GITLAB and delivery.event == _SYSTEM_HOOK)
+
+
+def _is_about_refs(delivery: Delivery, body: _Body) -> bool:
     if delivery.sender is Sender.GITLAB and delivery.event == _SYSTEM_HOOK:
-        return body.get("object_kind", body.get("event_name")) in _KINDS_OF_SYSTEM
-    return delivery.event in _LOOKED_AT
+        kind = body.event_name if body.object_kind is None else body.object_kind
+        return isinstance(kind, str) and kind in _KINDS_OF_SYSTEM
+    return True
 
 
-def _repository_of(env: WorkerEnv, delivery: Delivery, body: dict[str, Any]) -> str:
+def _repository_of(env: WorkerEnv, delivery: Delivery, body: _Body) -> str:
     gitlab = delivery.sender is Sender.GITLAB
-    part = body.get("project" if gitlab else "repository")
+    part = body.project if gitlab else body.repository
     names = ("git_http_url", "http_url", "web_url") if gitlab else ("clone_url", "html_url")
     for name in names:
         address = part.get(name) if isinstance(part, dict) else None

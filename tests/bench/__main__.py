@@ -25,11 +25,12 @@ from tests.bench.pipeline import measure_pipeline
 from tests.bench.queue import measure_queue
 from tests.bench.rows import Row, from_json, table, write
 from tests.bench.search import measure_search
+from tests.bench.webhooks import measure_webhooks
 from tests.services.postgres import PostgresUnavailable, postgres_server
 
 OUTPUT = Path("build") / "bench.json"
 DATABASES = ("sqlite", "postgres")
-AREAS = ("kv", "queue", "pipeline", "pages", "search", "log")
+AREAS = ("kv", "queue", "pipeline", "pages", "search", "log", "webhooks")
 LEAST_ENTRIES = 4_000
 
 
@@ -63,6 +64,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if "log" in options.area:
                 print(f"{database}, log ...", file=sys.stderr, flush=True)
                 rows += measure_log(database)
+            if "webhooks" in options.area:
+                print(f"{database}, webhooks ...", file=sys.stderr, flush=True)
+                rows += measure_webhooks(database)
         except PostgresUnavailable as reason:
             print(f"{database}: not measured, {reason}", file=sys.stderr, flush=True)
     write(rows, OUTPUT)

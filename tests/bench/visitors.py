@@ -52,7 +52,7 @@ def measure_visitors(area: str, paths: Sequence[str], environment: Mapping[str, 
         for number in range(count)
     ]
     seen = _Seen()
-    with _served({**environment, **dict.fromkeys(_LIMITS, "off"), "VSKILL_SOURCE_ROOTS": str(folder)}) as (port, web):
+    with served({**environment, **dict.fromkeys(_LIMITS, "off"), "VSKILL_SOURCE_ROOTS": str(folder)}) as (port, web):
         end = time.monotonic() + seconds
         people = [threading.Thread(target=_visit, args=(port, paths, number, end, seen)) for number in range(VISITORS)]
         people.append(threading.Thread(target=_submit, args=(port, repositories, end, seen)))
@@ -74,7 +74,7 @@ def measure_visitors(area: str, paths: Sequence[str], environment: Mapping[str, 
 
 
 @contextmanager
-def _served(environment: Mapping[str, str]) -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
+def served(environment: Mapping[str, str]) -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
     port = free_port()
     command = [*our_module("uvicorn"), "vskill.asgi:application", "--host", "127.0.0.1", "--port", str(port)]
     command += ["--lifespan", "off", "--log-level", "warning", "--no-proxy-headers"]

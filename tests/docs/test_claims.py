@@ -13,7 +13,7 @@ from submissions.verification.runner import EngineLimits
 from submissions.verification.structure import PackageLimits
 from tests.docs.production import read
 from tests.end_to_end.processes import ROOT
-from vskill.web.request_limits import MAX_BODY_BYTES
+from vskill.web.request_limits import MAX_BODY_BYTES, MAX_WEBHOOK_BYTES
 
 KIB, MIB, GIB = 1024, 1024**2, 1024**3
 FETCH, PACKAGE, ENGINE, LFS = FetchLimits(), PackageLimits(), EngineLimits(), LfsLimits()
@@ -55,6 +55,11 @@ def test_sizes_of_production() -> None:
 
 def test_nginx_takes_bodies_as_large_as_the_registry_does() -> None:
     assert f"client_max_body_size {MAX_BODY_BYTES // MIB}m;" in read("nginx.conf")
+    webhooks = read("nginx.conf").partition("location /api/v1/webhooks/ {")[2].partition("}")[0]
+    assert f"client_max_body_size {MAX_WEBHOOK_BYTES // MIB}m;" in webhooks
+    assert f"it is larger than {MAX_WEBHOOK_BYTES // MIB} MiB, or than {MAX_BODY_BYTES // MIB} MiB" in text(
+        "docs/following.md"
+    )
 
 
 def test_nginx_waits_longer_than_a_submission_takes() -> None:

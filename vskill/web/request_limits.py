@@ -20,6 +20,16 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 MAX_BODY_BYTES: Final = 1024 * 1024
 # A whole skill, and what a form adds to it.
 MAX_UPLOAD_BYTES: Final = 12 * 1024 * 1024
+# The push of 2,000 commits, which is what GitHub lists at most, with the files of each.
+MAX_WEBHOOK_BYTES: Final = 8 * 1024 * 1024
+_WEBHOOKS: Final = re.compile(r"/api/v1/webhooks/[a-z]+")
+# By which a git host signs it, or shows its secret.
+_SIGNATURES: Final = frozenset(
+    {
+        *(b"x-hub-signature-256", b"x-gitea-signature", b"x-forgejo-signature"),
+        *(b"webhook-signature", b"x-gitlab-token"),
+    }
+)
 # Where programs upload: a whole skill, or one file of it.
 _UPLOADS: Final = re.compile(r"/api/v1/skills(?:/-/upload/[^/]+)?")
 _BEARER: Final = b"bearer vsk_"
@@ -34,7 +44,8 @@ _ANSWERS: Final = {
 class LimitBodies:
     """ASGI middleware that answers 413 to a body of more than ``limit`` bytes, whether or not its length is announced.
 
-    An upload that bears a token may have ``MAX_UPLOAD_BYTES``. A body that has not arrived completely after
+    An upload that bears a token may have ``MAX_UPLOAD_BYTES``, and a webhook that bears a signature
+    ``MAX_WEBHOOK_BYTES``. A body that has not arrived completely after
     ``seconds`` is answered with 408. Websockets are refused.
     """
 
@@ -56,7 +67,7 @@ class LimitBodies:
         if scope["type"] != "http":
             await self._application(scope, receive, send)
             return
-        limit = max(self._limit, MAX_UPLOAD_BYTES) if _may_be_upload(scope) else self._limit
+        limit = max(self._limit, _more_for(scope))
         if _announced(scope, limit) > limit:
             await _refuse(scope, send, 413)
             return
@@ -73,11 +84,16 @@ class LimitBodies:
             await _refuse(scope, send, body.refused)
 
 
-def _may_be_upload(scope: Scope) -> bool:
-    """Return whether a request may be an upload: by its address, and by a token, which is checked later."""
-    if scope.get("method") != "POST" or _UPLOADS.fullmatch(str(scope.get("path", ""))) is None:
-        return False
-    return bool(dict(scope["headers"]).get(b"authorization", b"").lower().startswith(_BEARER))
+def _more_for(scope: Scope) -> int:
+    """Return how many bytes a request may have by its address, and by a token or signature, which is checked later."""
+    path = str(scope.get("path", ""))
+    if scope.get("method") != "POST":
+        return 0
+    if _UPLOADS.fullmatch(path) and dict(scope["headers"]).get(b"authorization", b"").lower().startswith(_BEARER):
+        return MAX_UPLOAD_BYTES
+    if _WEBHOOKS.fullmatch(path) and any(name in _SIGNATURES for name, _value in scope["headers"]):
+        return MAX_WEBHOOK_BYTES
+    return 0
 
 
 def _announced(scope: Scope, limit: int) -> int:

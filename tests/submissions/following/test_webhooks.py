@@ -22,10 +22,12 @@ from submissions.following.pace import LEAST_BETWEEN
 from submissions.following.store import due_followed, follow, write_seen
 from submissions.following.webhooks import SEEN_FOR, SEEN_PREFIX
 from submissions.source_checks import check_sources
+from tests.bench.webhooks import COMMITS, commits
 from tests.submissions.following.followed import kept, make_due
 from vskill.environments import WorkerEnv, build_environment, get_environment
 from vskill.kv.clock import database_now
 from vskill.kv.models import KVEntry
+from vskill.web.request_limits import MAX_BODY_BYTES, MAX_WEBHOOK_BYTES
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -141,6 +143,27 @@ def test_a_signed_push_of_each_host_makes_its_repository_due_once(env: WorkerEnv
         "application/x-www-form-urlencoded",
     )
     assert sent_as_form.post(client).status_code == 202
+
+
+def test_the_largest_push_that_a_host_sends_is_taken(env: WorkerEnv, client: Client) -> None:
+    listed = commits(COMMITS, GITHUB)
+    # Half of a character, as where a message was cut.
+    listed[1]["message"] = "\ud83d"
+    for number, part in enumerate((listed, listed[:2])):
+        told = {
+            "ref": "refs/heads/main",
+            "number": number,
+            "commits": part,
+            "repository": {"clone_url": f"{GITHUB}.git"},
+        }
+        body = json.dumps(told).encode()
+        signed = {"X-Hub-Signature-256": f"sha256={hexed(COMMON, body)}", "X-GitHub-Event": "push"}
+        # As large as a real one, and within what is taken.
+        assert len(body) < MAX_WEBHOOK_BYTES
+        assert number or len(body) > 4 * MAX_BODY_BYTES
+        answer = Hook("github", body, signed).post(client)
+        assert (answer.status_code, json.loads(answer.content)["repoUrl"]) == (202, GITHUB), answer.content
+    assert GITHUB in due_followed(env, 10)
 
 
 def test_a_push_soon_after_a_look_waits_a_little_and_the_plain_token_of_gitlab_is_taken(

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.core.asgi import get_asgi_application
 
-from vskill.web.request_limits import MAX_UPLOAD_BYTES, LimitBodies, Message, Receive, Scope, Send
+from vskill.web.request_limits import MAX_UPLOAD_BYTES, MAX_WEBHOOK_BYTES, LimitBodies, Message, Receive, Scope, Send
 
 
 class Client:
@@ -179,6 +179,40 @@ async def test_only_an_upload_that_bears_a_token_may_be_longer(
     await LimitBodies(reads_all, limit=100)(asked, client.receive, client.send)
 
     assert client.status == status
+
+
+@pytest.mark.parametrize(
+    ("path", "method", "header", "status"),
+    [
+        ("/api/v1/webhooks/github", "POST", b"x-hub-signature-256", 200),
+        ("/api/v1/webhooks/gitea", "POST", b"x-forgejo-signature", 200),
+        ("/api/v1/webhooks/gitlab", "POST", b"x-gitlab-token", 200),
+        ("/api/v1/webhooks/github", "POST", b"x-github-event", 413),
+        ("/api/v1/webhooks/github", "PUT", b"x-hub-signature-256", 413),
+        ("/api/v1/webhooks/github/more", "POST", b"x-hub-signature-256", 413),
+        ("/api/v1/submissions", "POST", b"x-hub-signature-256", 413),
+    ],
+)
+async def test_only_a_webhook_that_bears_a_signature_may_be_longer(
+    path: str, method: str, header: bytes, status: int
+) -> None:
+    client = Client([b"x" * 200])
+    asked = {**scope((header, b"something")), "path": path, "method": method}
+
+    await LimitBodies(reads_all, limit=100)(asked, client.receive, client.send)
+
+    assert client.status == status
+
+
+async def test_a_webhook_has_a_limit_too() -> None:
+    length = str(MAX_WEBHOOK_BYTES + 1).encode()
+    signed = scope((b"x-hub-signature-256", b"sha256=0"), (b"content-length", length))
+    client = Client([b"x"])
+
+    await LimitBodies(reads_all, limit=100)({**signed, "path": "/api/v1/webhooks/github"}, client.receive, client.send)
+
+    assert (client.status, client.taken) == (413, 0)
+    assert json.loads(client.answer[1]["body"])["error"] == "too_large"
 
 
 async def test_an_upload_has_a_limit_too() -> None:
