@@ -42,13 +42,18 @@ def ask(env: WorkerEnv, typed: str) -> bool:
 
     Return False, and note nothing, where too many wait already. What was noted within ``ASKED_AGAIN`` is there still.
     """
-    key = typed.strip().lower()[:LONGEST_TYPED]
+    key = key_of(typed)
     if PasswordRequest.objects.filter(environment=env.name, sent_at=None).count() >= MOST_WAITING:
         return False
     PasswordRequest.objects.bulk_create(
         [PasswordRequest(environment=env.name, typed=key, due_at=database_now(_DATABASE))], ignore_conflicts=True
     )
     return True
+
+
+def key_of(typed: str) -> str:
+    """Return what a name or an address is compared by: case and blanks around it do not count."""
+    return typed.strip().lower()[:LONGEST_TYPED]
 
 
 def take_due(env: WorkerEnv) -> list[PasswordRequest]:
@@ -73,8 +78,12 @@ def accounts_for(env: WorkerEnv, one: PasswordRequest) -> list[Any]:
     """Return the accounts that a request can be about: with a password, an address, and a place in the environment."""
     rows = get_user_model()._default_manager.filter(is_active=True).exclude(email="")
     named = rows.filter(Q(username__iexact=one.typed) | Q(email__iexact=one.typed)).order_by("pk")[:_MOST_ACCOUNTS]
+    # PostgreSQL takes some other letters for those of a name, and each spelling would bring a mail of its own.
+    meant = [
+        account for account in named if key_of(one.typed) in (key_of(account.get_username()), key_of(account.email))
+    ]
     return [
-        account for account in named if account.has_usable_password() and _writable(account) and _here(account, env)
+        account for account in meant if account.has_usable_password() and _writable(account) and _here(account, env)
     ]
 
 

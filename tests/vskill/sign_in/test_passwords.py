@@ -237,6 +237,16 @@ class TestForgotten:
         run_deliver(env)
         assert len(post.taken) == 2
 
+    def test_other_letters_that_a_database_takes_for_those_of_a_name_bring_no_more_mails(
+        self, env: WorkerEnv, post: MailServer
+    ) -> None:
+        account("ask")
+        for typed in ("a\u017fk", "as\u212a", "a\u017fk@example.org", "ask@example.org", "ASK"):
+            Client().post(FORGOTTEN, {"account": typed})
+        run_deliver(env)
+        # By the name, which one of them is in lower case too, and by the address.
+        assert len(post.taken) == 2
+
     def test_a_mail_server_that_refuses_is_asked_again_and_not_for_ever(self, env: WorkerEnv, post: MailServer) -> None:
         account()
         Client().post(FORGOTTEN, {"account": "ada"})
