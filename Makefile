@@ -109,6 +109,7 @@ endef
 # The public clients that tests run against the server, and a package of real skills. No script of theirs runs here.
 clients:
 	@$(call npm_install,$(CLIENTS))
+	@$(call npm_install,$(CLIENTS)/older_clawhub)
 
 claude-code: ## install Claude Code for the tests that run it: 235 MB, so `make test` does not
 	@$(call npm_install,$(CLIENTS)/claude_code)

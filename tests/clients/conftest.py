@@ -19,7 +19,9 @@ from django.db import connection
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 BINARIES = HERE / "node_modules" / ".bin"
-# Of a package of its own, because it takes 235 MB.
+# Of a package of its own, because two of one name share none.
+OLDER_CLAWHUB = HERE / "older_clawhub/node_modules/.bin/clawhub"
+# Of another, because it takes 235 MB.
 CLAUDE = HERE / "claude_code/node_modules/@anthropic-ai/claude-code-linux-x64/claude"
 # Of another, because it takes 424 MB.
 CODEX = HERE / "codex/node_modules/@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex"
@@ -109,6 +111,8 @@ class ClientMachine:
         shim = tools / "npx"
         shim.write_text(f'#!/bin/sh\nname="$1"; shift; exec "{BINARIES}/$name" "$@"\n')
         shim.chmod(0o755)
+        if OLDER_CLAWHUB.exists():
+            (tools / "older-clawhub").symlink_to(OLDER_CLAWHUB)
         if CLAUDE.exists():
             (tools / "claude").symlink_to(CLAUDE)
         if CODEX.exists():

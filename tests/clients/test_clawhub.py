@@ -7,7 +7,7 @@ import json
 from django.contrib.auth import get_user_model
 from django.utils import timezone
 
-from marketplace.catalog import quarantine_skill, yank_version
+from marketplace.catalog import delete_skill, quarantine_skill, quarantine_version, yank_version
 from marketplace.ownership.transfers import hand_over
 from tests.clients.conftest import CLIENT_SECONDS, ClientMachine
 from tests.marketplace.factories import publish_example
@@ -169,3 +169,46 @@ def test_it_goes_on_updating_what_was_handed_to_another_publisher(env: WorkerEnv
     assert "1.1.0" in machine.shell("npx clawhub update --all")
     assert "Second." in (machine.work / "skills/@acme/pdf-tools/SKILL.md").read_text()
     machine.shell("npx clawhub install @newco/pdf-tools")
+
+
+def test_what_is_pinned_stays_until_it_is_no_longer_and_goes_when_it_is_uninstalled(
+    env: WorkerEnv, machine: ClientMachine
+) -> None:
+    publish_example(env, declared_version="1.0.0", body="First.")
+    machine.shell("npx clawhub install hello-skill")
+    machine.shell("npx clawhub pin hello-skill --reason 'as it is'")
+    publish_example(env, declared_version="1.1.0", body="Second.")
+    installed = machine.work / "skills/hello-skill/SKILL.md"
+
+    machine.shell("npx clawhub update --all")
+    assert "First." in installed.read_text()
+    machine.shell("npx clawhub unpin hello-skill")
+    machine.shell("npx clawhub update --all")
+    assert "Second." in installed.read_text()
+
+    machine.shell("npx clawhub uninstall hello-skill --yes")
+    assert not installed.exists()
+    assert "hello-skill" not in machine.shell("npx clawhub list")
+
+
+def test_the_newest_version_that_is_offered_is_the_latest_and_what_is_withheld_is_given_to_nobody(
+    env: WorkerEnv, machine: ClientMachine
+) -> None:
+    for version, body in (("1.0.0", "First."), ("1.1.0", "Second."), ("1.2.0", "Third.")):
+        publish_example(env, declared_version=version, body=body)
+    yank_version(env, "hello-skill", "1.2.0", actor="test", reason="broken")
+    quarantine_version(env, "hello-skill", "1.0.0", actor="test", reason="steals keys")
+
+    machine.shell("npx clawhub install hello-skill")
+    assert "Second." in (machine.work / "skills/hello-skill/SKILL.md").read_text()
+    assert "steals keys" in machine.shell("npx clawhub install hello-skill --version 1.0.0 --force", code=1)
+    assert "Second." in (machine.work / "skills/hello-skill/SKILL.md").read_text()
+    assert "1.2.0" not in machine.shell("npx clawhub update --all")
+
+    # Of a skill that is gone, every way to it says so.
+    delete_skill(env, "hello-skill", actor="test", reason="its author asked")
+    for command in ("install hello-skill --force", "install hello-skill --version 1.1.0 --force"):
+        assert "its author asked" in machine.shell(f"npx clawhub {command}", code=1)
+    assert "hello-skill" not in machine.shell("npx clawhub search hello") + machine.shell("npx clawhub explore")
+    for command in ("inspect hello-skill --version 1.1.0", "skill verify hello-skill"):
+        machine.shell(f"npx clawhub {command}", code=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 import threading
@@ -126,3 +127,20 @@ def test_a_skill_that_git_would_change_has_no_line_for_it(env: WorkerEnv, server
     assert [line for line in lines if line.startswith(("git ", "claude ", "codex ", "npx skills"))] == [
         f"npx skills add {server.url}/skills/hello-skill"
     ]
+
+
+def test_the_lines_of_the_other_pages(lines: list[str], server: LiveServer, machine: ClientMachine) -> None:
+    named = ("CLAWHUB_REGISTRY", "CLAWHUB_SITE")
+    home = line_that_starts(lines_of_page(f"{server.url}/"), "export CLAWHUB_REGISTRY=")
+    assert "hello-skill" in machine.shell(f"{home}\nnpx clawhub search hello", without=named)
+    guide = lines_of_page(f"{server.url}/about/api")
+    assert "hello-skill" in machine.shell(html.unescape(line_that_starts(guide, "curl -s '")))
+    machine.shell(line_that_starts(guide, "CLAWHUB_REGISTRY="), without=named)
+    told = lines_of_page(f"{server.url}/llms.txt")
+    written = [line.strip("- `").replace("SLUG", "hello-skill") for line in told if line.startswith("- `")]
+    [skills] = [line for line in written if line.startswith("npx skills add") and "/skills/" in line]
+    [clawhub] = [line for line in written if line.startswith("CLAWHUB_REGISTRY=")]
+    machine.shell(f"{skills} -a claude-code -y --copy")
+    machine.shell(clawhub, without=named)
+    for folder in (".claude/skills", "skills"):
+        assert "Second." in (machine.work / folder / "hello-skill/SKILL.md").read_text()

@@ -7,12 +7,13 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+import pytest
 from asgiref.sync import async_to_sync
 from django.contrib.auth import get_user_model
 
 from marketplace.models import SkillVersion
-from submissions.models import QueueMessage
-from tests.clients.conftest import CLIENT_SECONDS, ClientMachine
+from submissions.models import QueueMessage, StagedFile
+from tests.clients.conftest import CLIENT_SECONDS, OLDER_CLAWHUB, ClientMachine
 from tests.end_to_end.processes import until
 from tests.git_factory import skill_md
 from tests.submissions.front_door import EVIL, drain
@@ -104,3 +105,28 @@ def test_it_downloads_the_report_of_what_was_held_as_its_uploader_alone(env: Wor
     machine.shell(f"npx clawhub login --token {token_for(env, 'eve')} --no-input")
     assert "Skill not found" in machine.shell(line, code=1)
     assert "no plugins" in machine.shell(f"{line} --kind plugin", code=1)
+
+
+@pytest.mark.skipif(not OLDER_CLAWHUB.exists(), reason=f"not installed: {OLDER_CLAWHUB} (make clients)")
+def test_an_older_one_uploads_in_one_request_and_installs_what_it_sent(env: WorkerEnv, machine: ClientMachine) -> None:
+    machine.shell(f"older-clawhub login --token {token_for(env, 'ada')} --no-input")
+    source = machine.work / "source/pdf-tools"
+    write_skill(source)
+    machine.shell("older-clawhub publish source/pdf-tools --version 1.0.0 --changelog 'The first one'")
+    assert not StagedFile.objects.exists()
+    async_to_sync(drain)(env)
+
+    assert "pdf-tools" in machine.shell("older-clawhub search pdf")
+    assert "The first one" in machine.shell("older-clawhub inspect pdf-tools --versions")
+    machine.shell("older-clawhub install pdf-tools")
+    # It sends texts alone.
+    for name in ("SKILL.md", "scripts/run.sh"):
+        assert (machine.work / "skills/pdf-tools" / name).read_bytes() == (source / name).read_bytes()
+
+    write_skill(source, "More.\n")
+    machine.shell("older-clawhub publish source/pdf-tools --version 1.1.0")
+    async_to_sync(drain)(env)
+    assert "1.1.0" in machine.shell("older-clawhub update --all")
+    assert "More." in (machine.work / "skills/pdf-tools/SKILL.md").read_text()
+    # The newer client goes on from there.
+    assert "up to date" in machine.shell("npx clawhub update --all")
