@@ -16,9 +16,9 @@ from marketplace.skills.publishers import skill_identity
 from vskill.environments import WorkerEnv
 
 
-def at_places(skills: QuerySet[SkillEntry], identity: object) -> QuerySet[SkillEntry]:
-    """Return those of ``skills`` that have a place with an ``identity``, a text or an expression."""
-    return skills.filter(places__identity=identity)
+def places_with(env: WorkerEnv, identity: object) -> QuerySet[SkillPlace]:
+    """Return the places with an ``identity``, a text or an expression, of the skills of an environment."""
+    return SkillPlace.objects.using(env.database).filter(identity=identity)
 
 
 def note_place(env: WorkerEnv, row: SkillEntry, identities: Iterable[str]) -> None:

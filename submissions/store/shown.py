@@ -10,14 +10,15 @@ submitted for some is not there for all others, unless it published something th
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from typing import Any
 
 from django.db import connections
-from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
+from django.db.models import OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Substr
 from django.db.models.lookups import IsNull
 
 from marketplace.models import SkillEntry, SkillVersion
-from marketplace.skills.places import at_places
+from marketplace.skills.places import places_with
 from marketplace.skills.publishers import skill_identity
 from marketplace.skills.visibility import any_hidden, hidden_skills, known_skills
 from submissions.discovered import DiscoveredSkill
@@ -41,22 +42,33 @@ def shown_submissions(env: WorkerEnv, rows: QuerySet[SubmissionEntry]) -> QueryS
     skills = SkillEntry.objects.using(env.database).filter(namespace=env.name)
     versions = SkillVersion.objects.using(env.database).filter(namespace=env.name)
     published = versions.filter(submission_id=Substr(OuterRef("key"), len(SUBMISSION_PREFIX) + 1))
+    its_skill = skills.filter(pk=OuterRef("skill_id"))
     if _for_others(env):
-        told = Subquery(published.filter(skill__in=known_skills(skills)).values("pk")[:1])
-        rows = rows.filter(Q(audience__isnull=True) | Q(audience__in=seeing()) | Q(IsNull(told, False)))
+        opened = _any(published.filter(_any(known_skills(its_skill))))
+        rows = rows.filter(Q(audience__isnull=True) | Q(audience__in=seeing()) | Q(opened))
     if not any_hidden(env):
         return rows
-    hidden = hidden_skills(skills)
-    # Inside the condition over places, so that it is asked only where there is one, and as a value: for an EXISTS here,
-    # PostgreSQL would read all versions into memory.
-    elsewhere = versions.filter(
-        submission_id=Substr(OuterRef(OuterRef("key")), len(SUBMISSION_PREFIX) + 1), skill__in=known_skills(skills)
-    ).values("pk")[:1]
+    # Inside the condition over places, so that it is asked only where there is one.
+    elsewhere = versions.filter(submission_id=Substr(OuterRef(OuterRef("key")), len(SUBMISSION_PREFIX) + 1))
+    places = places_with(env, OuterRef("identity")).filter(_any(hidden_skills(its_skill)))
     return rows.filter(
-        ~Exists(hidden.filter(identity=OuterRef("identity")).exclude(identity="")),
-        ~Exists(published.filter(skill__in=hidden)),
-        ~Exists(at_places(hidden, OuterRef("identity")).filter(IsNull(Subquery(elsewhere), True))),
+        _none(hidden_skills(skills).filter(identity=OuterRef("identity")).exclude(identity="")),
+        _none(published.filter(_any(hidden_skills(its_skill)))),
+        _none(places.filter(_none(elsewhere.filter(_any(known_skills(its_skill)))))),
     )
+
+
+def _none(rows: QuerySet[Any]) -> IsNull:
+    """Return the condition that there are no such rows, which are looked for in an index for each row that is judged.
+
+    As a value: for EXISTS and IN, PostgreSQL would read all versions into memory, and SQLite all hidden skills; where
+    it could join them, SQLite would walk through all skills for each submission.
+    """
+    return IsNull(Subquery(rows.values("pk")[:1]), True)
+
+
+def _any(rows: QuerySet[Any]) -> IsNull:
+    return IsNull(Subquery(rows.values("pk")[:1]), False)
 
 
 def hides_any(env: WorkerEnv) -> bool:

@@ -21,17 +21,24 @@ MOST_COUNTED: Final = 1_000
 def count_states(env: WorkerEnv) -> dict[State, HowMany]:
     """Return how many submissions are in each state now, counted to ``MOST_COUNTED`` by one statement.
 
-    Those that whoever asks now may not know of are not counted; where there are any, it takes a statement each.
+    Those that whoever asks now may not know of are not counted; where there may be any, it takes a statement more for
+    each state that has submissions.
     """
+    numbers = _all(env)
     if hides_any(env):
         rows = SubmissionEntry.objects.using(env.database).live().filter(namespace=env.name)
         shown = shown_submissions(env, rows)
-        return {state: _bounded(shown.filter(state=state)[: MOST_COUNTED + 1].count()) for state in State}
+        for state in (one for one, number in numbers.items() if number):
+            numbers[state] = shown.filter(state=state)[: MOST_COUNTED + 1].count()
+    return {state: _bounded(number) for state, number in numbers.items()}
+
+
+def _all(env: WorkerEnv) -> dict[State, int]:
     parameters = [one for state in State for one in (env.name, str(state), MOST_COUNTED + 1)]
     with prepared_cursor(env.database) as cursor:
         cursor.execute(_statement(connections[env.database].vendor), parameters)
         found = cursor.fetchone()
-    return {state: _bounded(int(number)) for state, number in zip(State, found, strict=True)}
+    return {state: int(number) for state, number in zip(State, found, strict=True)}
 
 
 def _bounded(number: int) -> HowMany:

@@ -11,6 +11,7 @@ from asgiref.sync import async_to_sync
 from django.apps import apps
 from django.db import connections
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from marketplace.catalog import quarantine_skill
 from marketplace.models import SkillEntry
@@ -186,6 +187,29 @@ def test_a_job_that_tells_why_a_private_skill_is_withheld_is_not_there_for_a_str
         assert (answer.status_code, b"SECRET" in answer.content) == (404, False), address
     show_to(env, "heron", "", actor="operator", reason="everybody may have it")
     assert "SECRET" in client.get(f"/jobs/{job.id}").content.decode()
+
+
+@pytest.mark.skipif(connections["default"].vendor != "sqlite", reason="the plan of PostgreSQL follows its statistics")
+@pytest.mark.parametrize("audiences", [(), (MEMBERS,), (MEMBERS, "team:7")])
+def test_what_is_shown_is_looked_up_for_each_submission_and_never_among_all_skills(
+    env: WorkerEnv, audiences: tuple[str, ...]
+) -> None:
+    for number, audience in enumerate(("", MEMBERS, "team:7", "team:8")):
+        publish_at(env, f"skills/{number}", audience=audience, name=f"heron-{number}", body=f"Body {number}.")
+        submission_at(env, f"skills/{number}", State.REJECTED, audience=audience)
+    with seen_as(audiences), CaptureQueriesContext(connections["default"]) as asked:
+        assert sum(one.number for one in count_states(env).values()) == 1 + len(audiences)
+    counts = [one["sql"] for one in asked.captured_queries if "skillplace" in one["sql"]]
+    # One for each state that has any.
+    assert len(counts) == 1
+    for statement in counts:
+        with connections["default"].cursor() as cursor:
+            cursor.execute("EXPLAIN QUERY PLAN " + statement.replace("%", "%%"), [])
+            steps = [str(row[-1]) for row in cursor.fetchall()]
+        assert "submission_by_state (namespace=? AND state=?)" in " ".join(steps)
+        # A step that reads all skills of an environment, or keeps a list of those that are hidden.
+        whole = [one for one in steps if one.startswith(("SCAN marketplace", "LIST")) or one.endswith("(namespace=?)")]
+        assert whole == [], steps
 
 
 def test_an_earlier_release_has_left_enough_to_find_the_places(env: WorkerEnv) -> None:
