@@ -203,6 +203,7 @@ OPERATIONS: Final[dict[str, dict[str, Any]]] = {
             },
             parameters=(_SCAN_ID,),
             errors=(404, 410),
+            cached=True,
         )
     },
     "/api/v1/skills/-/scan/{scan_id}/download": {

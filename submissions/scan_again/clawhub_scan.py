@@ -67,9 +67,7 @@ def scan_status(call: ApiCall) -> HttpResponse:
         scanned_at = report.times[1]
         body |= {"completedAt": scanned_at, "updatedAt": max(asked, scanned_at)}
         body |= {"report": report.by_part, "artifact": report.artifact}
-    answer = json_response(body)
-    answer["Cache-Control"] = "no-store"
-    return answer
+    return json_response(body)
 
 
 @api_view(*SAFE)

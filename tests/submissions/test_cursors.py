@@ -52,6 +52,8 @@ BOUNDED: Final = {
     "reviewOne history": "the steps of one submission",
     "operateSubmissionRead history": "likewise",
     "operateSkillRead history": "the newest 100 events",
+    "incomingTransfers transfers": "open offers to one account, 200 at most, in the form of a client without cursors",
+    "outgoingTransfers transfers": "likewise",
     "listing folders": "the nearest ones, 500 at most",
 }
 

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from django.apps import apps
 from django.contrib.auth import get_user_model
 from django.test import Client, override_settings
+from django.utils import timezone
 
 from submissions.states import State
 from submissions.store.queries import read_submission
@@ -19,18 +21,23 @@ from submissions.store.transitions import transition
 from tests.marketplace.provenance.signing_registry import signing_with
 from tests.routes import PLACE, every_route
 from tests.submissions.factories import make_submission
-from tests.submissions.test_described import OF_STAFF, Registry, reads
+from tests.submissions.staff_api.staff import OPERATE, REVIEW
+from tests.submissions.test_described import Registry, reads
+from vskill.access_tokens.models import AccessToken
 from vskill.access_tokens.scopes import Scope
-from vskill.access_tokens.tokens import make_token
-from vskill.environments import WorkerEnv
+from vskill.access_tokens.tokens import make_token, revoke
+from vskill.environments import WorkerEnv, get_environment
 from vskill.rate_limits.kinds import Form, Kind, form_of
 from vskill.web.request_limits import LimitBodies
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
+OF_STAFF: Final = (REVIEW, OPERATE)
 # They answer for one account, and no cache keeps them.
-OF_ACCOUNTS: Final = ("/api/v1/whoami", *OF_STAFF)
-PUBLIC_READS: Final = [path for path, _operation in reads() if not path.startswith(OF_ACCOUNTS)]
+OF_ACCOUNTS: Final = [path for path, operation in reads() if "security" in operation or path in ("/api/v1/whoami")]
+# Archives that are made for whoever asks.
+MADE: Final = ("/api/v1/skills/-/scan/{scan_id}/download", "/api/v1/skills/-/scan/download/{slug}")
+PUBLIC_READS: Final = [path for path, _operation in reads() if path not in (*OF_ACCOUNTS, *MADE)]
 ROUTES: Final = [route.replace(PLACE, "none") for route in every_route() if not route.startswith("/admin/")]
 OF_PROGRAMS: Final = [path for path in ROUTES if form_of(path) is not Form.PAGE]
 CACHED: Final = re.compile(r"no-cache|public, max-age=\d+(, immutable)?")
@@ -76,7 +83,7 @@ def test_what_is_answered_to_somebody_is_never_for_caches_between(registry: Regi
     nobody = Client()
     nobody.force_login(stranger)
     bearer = Client(headers={"Authorization": f"Bearer {token}"})
-    for path in (*PUBLIC_READS, *(path for path, _operation in reads() if path.startswith(OF_ACCOUNTS))):
+    for path in (*PUBLIC_READS, *OF_ACCOUNTS, *MADE):
         for client in (session, nobody, bearer):
             answer = client.get(registry.address(path))
             kept = answer.headers["Cache-Control"]
@@ -214,3 +221,32 @@ def test_a_body_that_is_too_long_is_refused_in_the_form_of_each_address() -> Non
         assert start["status"] == 413, path
         assert int(headers[b"content-length"]) == len(body["body"]), path
         check_form(path, 413, headers[b"content-type"].decode(), body["body"])
+
+
+def test_a_token_that_opens_nothing_is_refused_in_the_form_of_each_address_and_nothing_is_written() -> None:
+    two = {"default": {"hosts": ["testserver"]}, "other": {"hosts": ["other.test"]}}
+    with override_settings(VSKILL_ENVIRONMENTS=two, ALLOWED_HOSTS=["testserver", "other.test"]):
+        user: Any = get_user_model()._default_manager.create_superuser("root")
+        made = {
+            state: make_token(get_environment(where), user, name=state, scopes=list(Scope))
+            for state, where in (("revoked on", "default"), ("expired on", "default"), ("no such token", "other"))
+        }
+        revoke(made["revoked on"][0], actor="root", reason="lost")
+        AccessToken.objects.filter(pk=made["expired on"][0].pk).update(expires_at=timezone.now())
+        before = counts()
+        for said, (_row, token) in made.items():
+            client = Client(headers={"Authorization": f"Bearer {token}"})
+            for path in OF_PROGRAMS:
+                for answer in (client.get(path), client.post(path, "{}", content_type="application/json")):
+                    assert answer.status_code == 401, (path, said)
+                    assert said in answer.content.decode(), path
+                    assert token not in answer.content.decode(), path
+                    assert answer.headers["WWW-Authenticate"].endswith('error="invalid_token"'), path
+                    check_form(path, 401, answer.headers["Content-Type"], answer.content)
+        assert counts() == before
+
+
+def counts() -> dict[str, int]:
+    """Return the number of rows of every table that requests write, but for the counts of requests themselves."""
+    models = [one for one in apps.get_models() if one._meta.app_label != "rate_limits"]
+    return {one._meta.label: one._default_manager.count() for one in models}
