@@ -16,7 +16,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint format hooks engines bench mutants screenshots clean venv venv-dev clients claude-code codex apm tools-seen
+.PHONY: help run test lint format hooks engines bench mutants screenshots clean venv venv-dev clients claude-code codex newer-skills apm tools-seen
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -116,6 +116,9 @@ claude-code: ## install Claude Code for the tests that run it: 235 MB, so `make 
 
 codex: ## install Codex for the tests that run it: 172 MB to download
 	@$(call npm_install,$(CLIENTS)/codex)
+
+newer-skills: ## install the newer skills for the tests that run it, with the Node that it wants: 191 MB
+	@$(call npm_install,$(CLIENTS)/newer_skills)
 
 apm: ## install Microsoft's apm for the tests that run it, into an environment of its own (150 MB)
 	@want="$$($(PYTHON) -VV) $$(cat $(CLIENTS)/apm/requirements.txt | cksum)"; \

@@ -21,6 +21,8 @@ ROOT = HERE.parent.parent
 BINARIES = HERE / "node_modules" / ".bin"
 # Of a package of its own, because two of one name share none.
 OLDER_CLAWHUB = HERE / "older_clawhub/node_modules/.bin/clawhub"
+# Of another, with the Node that it wants: 191 MB.
+NEWER_SKILLS = HERE / "newer_skills/node_modules/.bin"
 # Of another, because it takes 235 MB.
 CLAUDE = HERE / "claude_code/node_modules/@anthropic-ai/claude-code-linux-x64/claude"
 # Of another, because it takes 424 MB.
@@ -136,6 +138,13 @@ class ClientMachine:
             "DISABLE_AUTOUPDATER": "1",
             "NO_COLOR": "1",
         }
+
+    def use_newer_skills(self) -> None:
+        """Let ``npx skills`` run the version that wants a newer Node, by that."""
+        shim = self.home / "bin/npx"
+        newer = f'[ "$1" != skills ] || {{ shift; exec "{NEWER_SKILLS}/node" "{NEWER_SKILLS}/skills" "$@"; }}\n'
+        first, rest = shim.read_text().split("\n", 1)
+        shim.write_text(f"{first}\n{newer}{rest}")
 
     def shell(self, command: str, *, code: int = 0, without: tuple[str, ...] = ()) -> str:
         """Run a line as a person would paste it, and return what it printed; it must end with ``code``."""

@@ -1,15 +1,30 @@
-"""The skills client, unmodified, against a running server."""
+"""The skills client, unmodified and in two versions, against a running server."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+
 from marketplace.catalog import quarantine_skill, rename_skill, yank_version
 from marketplace.models import SkillEntry
-from tests.clients.conftest import ClientMachine, LiveServer
+from tests.clients.conftest import NEWER_SKILLS, ClientMachine, LiveServer
 from tests.marketplace.factories import publish_example, skill_md
 from vskill.environments import WorkerEnv
 
 ANSWERS = "-a claude-code -y --copy"
 INSTALLED = ".claude/skills"
+NEWER = pytest.mark.skipif(not NEWER_SKILLS.exists(), reason=f"not installed: {NEWER_SKILLS} (make newer-skills)")
+
+
+@pytest.fixture(params=["1.5", pytest.param("1.7", marks=NEWER)])
+def machine(request: pytest.FixtureRequest, server: LiveServer, tmp_path: Path) -> ClientMachine:
+    """Return a client's machine with one of the versions of the client."""
+    found = ClientMachine(tmp_path / "home", server.url)
+    if request.param == "1.7":
+        found.use_newer_skills()
+    assert found.shell("npx skills --version").strip().startswith(request.param)
+    return found
 
 
 def test_it_finds_and_its_answer_can_be_installed(env: WorkerEnv, server: LiveServer, machine: ClientMachine) -> None:
