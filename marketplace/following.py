@@ -52,8 +52,9 @@ class Followed:
     until no submission of the skills with the identities ``waits`` is on its way. ``commit_ref``, ``commit_sha`` and
     ``submitted_at`` tell what was submitted last. ``seen_at`` is when it answered last, ``looked_at`` when it was asked
     last and ``look_at`` when it will be; ``due_at`` is that or earlier, where something is left. ``asked_at`` is when a
-    webhook named it last. ``reason`` is a sentence where something is wrong, ``failures`` counts the looks that
-    failed, one after another.
+    webhook named it last. ``default_ref`` is the full name of its default branch as its host told it at ``default_at``,
+    '' where that is not followed or has none. ``reason`` is a sentence where something is wrong, ``failures`` counts
+    the looks that failed, one after another.
     """
 
     repo_url: str
@@ -74,6 +75,8 @@ class Followed:
     look_at: datetime | None = None
     due_at: datetime | None = None
     asked_at: datetime | None = None
+    default_ref: str = ""
+    default_at: datetime | None = None
     failures: int = 0
     told: tuple[Told, ...] = ()
 
@@ -140,6 +143,8 @@ class Followed:
             look_at=time("lookAt"),
             due_at=time("dueAt"),
             asked_at=time("askedAt"),
+            default_ref=text("defaultRef"),
+            default_at=time("defaultAt"),
         )
 
 

@@ -15,6 +15,7 @@ from submissions.source.places import is_possible_ref
 from vskill.hidden_characters import visible
 
 HEAD: Final = "HEAD"
+HEADS: Final = "refs/heads/"
 TAGS: Final = "refs/tags/"
 MOST_TAGS: Final = 1000
 _MOST_TOLD: Final = 5
@@ -133,6 +134,6 @@ def _tags(refs: list[str]) -> str:
 
 
 def _shown(refs: list[str]) -> str:
-    names = [visible(ref.removeprefix(TAGS).removeprefix("refs/heads/"), 60) for ref in refs]
+    names = [visible(ref.removeprefix(TAGS).removeprefix(HEADS), 60) for ref in refs]
     rest = len(names) - _MOST_NAMED
     return f"{', '.join(names[:_MOST_NAMED])} and {rest} more" if rest > 0 else ", ".join(names)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from django.conf import settings
 
 from marketplace.following import Followed, FollowState
 from submissions.following.changes import (
+    HEAD,
+    HEADS,
     MOST_TAGS,
     Seen,
     branch_seen,
@@ -33,6 +36,8 @@ from vskill.environments import WorkerEnv
 
 # A host that is there answers sooner, and others wait for the run.
 LOOK_SECONDS: Final = 20.0
+# After that its host is asked again which branch is the default one.
+DEFAULT_FOR: Final = timedelta(days=1)
 
 
 async def refs_of(env: WorkerEnv, repository: RepositoryURL, pattern: str) -> RemoteRefs:
@@ -69,8 +74,8 @@ def _failed(before: Followed, error: SourceError, now: datetime) -> Followed:
 
 async def _look(env: WorkerEnv, before: Followed, now: datetime) -> Seen:
     repository = repository_url(env, before.repo_url)
-    found = await refs_of(env, repository, pattern_of(before))
-    tips = chosen(before, found.commits)
+    before, commits = await _commits(env, repository, before, now)
+    tips = chosen(before, commits)
     if before.tags:
         if len(tips) > MOST_TAGS:
             raise RepositoryTooLarge(
@@ -78,6 +83,34 @@ async def _look(env: WorkerEnv, before: Followed, now: datetime) -> Seen:
             )
         return tags_seen(before, tips, now)
     return branch_seen(before, tips, now, went_on=await _went_on(env, repository, before, tips))
+
+
+async def _commits(
+    env: WorkerEnv, repository: RepositoryURL, before: Followed, now: datetime
+) -> tuple[Followed, Mapping[str, str]]:
+    """Return what is then known of the default branch, and the refs of the repository that may be followed.
+
+    A host that is asked for ``HEAD`` sends all refs, those of pull requests too, because git has no way to ask for it
+    alone. So the branch that it named is asked for, which is one of its branches alone.
+    """
+    pattern = pattern_of(before)
+    if pattern == HEAD and _knows_default(before, now):
+        found = await refs_of(env, repository, before.default_ref)
+        if before.default_ref in found.commits:
+            return before, {HEAD: found.commits[before.default_ref]}
+        # It has another one by now, or none.
+    found = await refs_of(env, repository, pattern)
+    if pattern != HEAD:
+        return before, found.commits
+    default = found.default if found.default.startswith(HEADS) else ""
+    return replace(before, default_ref=default, default_at=now), found.commits
+
+
+def _knows_default(one: Followed, now: datetime) -> bool:
+    if not one.default_ref or one.default_at is None or now - one.default_at >= DEFAULT_FOR:
+        return False
+    # A webhook may tell of a new one.
+    return one.asked_at is None or one.looked_at is None or one.asked_at < one.looked_at
 
 
 async def _went_on(env: WorkerEnv, repository: RepositoryURL, before: Followed, tips: dict[str, str]) -> bool | None:

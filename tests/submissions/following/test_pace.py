@@ -11,8 +11,10 @@ from typing import Any
 
 import pytest
 from django.conf import settings
+from django.db import transaction
 
 from marketplace.following import FollowState, follow_key, follow_namespace
+from submissions.following.look import DEFAULT_FOR
 from submissions.following.pace import (
     LONGEST_RUN,
     LONGEST_WAIT,
@@ -24,8 +26,8 @@ from submissions.following.pace import (
     spread,
 )
 from submissions.following.poll import WORK
-from submissions.following.store import write_seen
-from tests.git_factory import commit, make_repository, skill_md
+from submissions.following.store import ask_for_look, write_seen
+from tests.git_factory import commit, git, make_repository, skill_md
 from tests.submissions.following.followed import again, begin, kept, make_due, poll
 from tests.submissions.source.https_host import CERTIFICATE, HttpsHost, https_host
 from tests.submissions.source.lfs.lfs_host import send
@@ -116,6 +118,60 @@ def test_a_look_costs_two_requests_and_a_host_that_fails_is_left_alone(
     commit(paths[0], {"SKILL.md": skill_md("one", "Says more.")})
     assert again(inside, urls[0]).failed == 0
     assert kept(inside, urls[0]).state is FollowState.FOLLOWING
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_look_at_a_default_branch_asks_for_no_pull_requests_and_sees_when_another_is_the_default(
+    inside: WorkerEnv, host: HttpsHost, tmp_path: Path
+) -> None:
+    (tmp_path / "a").mkdir()
+    path = make_repository(tmp_path / "a/b.git", {"README.md": "nothing yet"})
+    sha = git(path, "rev-parse", "HEAD").decode().strip()
+    pulls = sorted(f"{sha} refs/pull/{number}/head\n" for number in range(2_000))
+    (path / "packed-refs").write_text("# pack-refs with: peeled fully-peeled sorted \n" + "".join(pulls))
+    url = begin(inside, f"https://git.test.example:{host.port}/a/b")
+    poll(inside)
+    assert kept(inside, url).default_ref == "refs/heads/main"
+    assert host.git_bytes > 100_000
+
+    def looked() -> tuple[int, int]:
+        host.requests.clear()
+        host.git_bytes = 0
+        again(inside, url)
+        return len(host.requests), host.git_bytes
+
+    requests, size = looked()
+    assert (requests, kept(inside, url).failures) == (REQUESTS_OF_A_LOOK, 0)
+    assert size < 2_000
+    before = kept(inside, url).tips
+    new = commit(path, {"README.md": "more"})
+    looked()
+    assert before != kept(inside, url).tips == {"HEAD": new}
+
+    def default_is(name: str) -> None:
+        git(path, "symbolic-ref", "HEAD", f"refs/heads/{name}")
+
+    # Another branch becomes the default one, and the former stays: seen after a day, or when a webhook names it.
+    other = commit(path, {"README.md": "another way"}, branch="next")
+    default_is("next")
+    looked()
+    assert kept(inside, url).tips == {"HEAD": new}
+    one = kept(inside, url)
+    assert one.default_at is not None
+    outcome = follow_namespace(inside).get_sync(follow_key(url))
+    assert write_seen(inside, outcome, replace(one, default_at=one.default_at - DEFAULT_FOR)) is not None
+    looked()
+    assert kept(inside, url).tips == {"HEAD": other}
+    default_is("main")
+    with transaction.atomic():
+        ask_for_look(inside, url, lambda _one, now: now)
+    looked()
+    assert (kept(inside, url).tips, kept(inside, url).default_ref) == ({"HEAD": new}, "refs/heads/main")
+    # Or at once, where the former is gone.
+    default_is("next")
+    git(path, "branch", "-D", "main")
+    looked()
+    assert (kept(inside, url).tips, kept(inside, url).default_ref) == ({"HEAD": other}, "refs/heads/next")
 
 
 @pytest.mark.django_db(transaction=True)

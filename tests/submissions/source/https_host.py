@@ -30,7 +30,8 @@ class HttpsHost:
 
     ``logins`` says for the beginning of a path what the header Authorization has to be; ``sent`` is what it was, for
     every request. ``during`` is called while a client waits for its answer. ``clients`` are the ports of its clients.
-    ``pages`` are the status and the Location for whole paths, which git does not ask for.
+    ``pages`` are the status and the Location for whole paths, which git does not ask for. ``git_bytes`` is how much
+    git has answered.
     """
 
     port: int
@@ -42,6 +43,7 @@ class HttpsHost:
     pages: dict[str, tuple[int, str]] = field(default_factory=dict)
     speaks_version_2: bool = True
     requests: list[str] = field(default_factory=list)
+    git_bytes: int = 0
 
 
 class _Server(ThreadingHTTPServer):
@@ -131,6 +133,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
+        host = self.server.host
+        host.git_bytes += len(content)
         self.wfile.write(content)
 
 
