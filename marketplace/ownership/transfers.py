@@ -39,6 +39,7 @@ from marketplace.skills.store import (
     update_skill,
 )
 from marketplace.skills.visibility import light_versions
+from marketplace.skills.withdrawal import withheld
 from marketplace.stars import move_stars
 from vskill.environments import WorkerEnv
 from vskill.errors import VskillError
@@ -100,11 +101,12 @@ def offer(
 
     ``repo_url`` is a normalised address, and ``path`` the folder there, by default the one that the skill is in.
     ``actor``, who may act for its publisher, and ``reason`` are kept. Raises ``SkillNotFound``, and ``TransferRefused``
-    where it could not be handed over, or is offered already.
+    where it could not be handed over, is withheld, or is offered already.
     """
 
     def make() -> SkillTransfer:
         row = locked_skill(env, slug)
+        _refuse_withheld(row)
         made = _planned(env, row, repo_url, path, actor, reason)
         of_skill = transfers_of(env).filter(skill=row, state=OFFERED).order_by()
         of_skill.exclude(pk__in=open_offers(env).filter(skill=row).order_by().values("pk")).update(state=LAPSED)
@@ -153,6 +155,7 @@ def accept(env: WorkerEnv, number: int, *, actor: str) -> SkillTransfer:
         row = locked_skill(env, offered.skill.slug)
         if row.record.identity != skill_identity(offered.from_repo_url, offered.from_skill_path):
             raise TransferRefused("The skill has changed hands or moved since it was offered. Nothing was changed.")
+        _refuse_withheld(row)
         _refuse_home(env, row.record, offered.to_repo_url, offered.to_skill_path)
         _decide(env, offered, DONE, actor)
         _move(env, row, offered.to_repo_url, offered.to_skill_path, actor, offered.reason)
@@ -226,6 +229,12 @@ def _planned(
         reason=reveal_hidden(storable(reason))[:_LONGEST_REASON],
         offered_by=actor[:150],
     )
+
+
+def _refuse_withheld(row: SkillEntry) -> None:
+    # Its former repository would be a stranger to it, from which it could be published anew.
+    if reason := withheld(row):
+        raise TransferRefused(f"{reason} Nothing was handed over. Bring it back first, or ask an operator.")
 
 
 def _refuse_home(env: WorkerEnv, record: SkillRecord, repo_url: str, path: str) -> None:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from django.db import connections
 from django.test import Client
 
+from marketplace.catalog import delete_skill, quarantine_skill, restore
 from marketplace.models import HistoryEvent, SkillEntry, SkillTransfer
 from marketplace.ownership.claims import end, owner_claim
 from marketplace.ownership.transfers import TransferRefused, accept, offer
+from marketplace.skills.withdrawal import why_withdrawn
 from tests.marketplace.factories import publish_example
 from tests.submissions.claiming.handing import NEWCO, PAGE, handed, offered, owner_of
 from vskill.environments import WorkerEnv
@@ -134,3 +137,23 @@ def test_a_withheld_skill_is_not_told_to_others(env: WorkerEnv) -> None:
         for name in ("pdf-tools",)
     ]
     assert said == [1]
+
+
+@pytest.mark.parametrize("withhold", [quarantine_skill, delete_skill])
+def test_what_operators_withhold_its_owner_does_not_hand_on(env: WorkerEnv, withhold: Callable[..., object]) -> None:
+    publish_example(env, name="pdf-tools")
+    ada, grace = owner_of(env, "acme", "ada"), owner_of(env, "newco", "grace")
+    assert offered(ada).status_code == 302
+    number = SkillTransfer.objects.get().pk
+    withhold(env, "pdf-tools", actor="op", reason="steals keys")
+    accepted = grace.post(PAGE, {"accept": number})
+    assert (accepted.status_code, "steals keys" in accepted.content.decode()) == (422, True)
+    assert ada.post(PAGE, {"withdraw": number}).status_code == 302
+    assert offered(ada).status_code == 422
+    assert SkillEntry.objects.get(slug="pdf-tools").publisher_handle == "acme"
+    # It is still theirs from where it was, so nothing of it is published anew.
+    assert why_withdrawn(env, SkillEntry.objects.get(slug="pdf-tools").identity)
+    # Operators hand it over, and once it is back its owner does.
+    assert handed(env).state == "done"
+    restore(env, "pdf-tools", actor="op", reason="mended")
+    assert offered(grace, receiver="github.com/acme").status_code == 302
