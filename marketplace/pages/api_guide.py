@@ -26,7 +26,7 @@ class CallGroup:
 GROUPS: Final = (
     CallGroup(
         "Read",
-        "Answers are JSON. A list has items and nextCursor, which is null on the last page.",
+        "Answers are JSON with an ETag. A list has nextCursor, which is null on the last page; send it as cursor.",
         (
             Call("GET /api/v1/openapi.json", "All of this for programs, in OpenAPI 3.1."),
             Call("GET /api/v1/skills?limit=&cursor=&sort=", "The skills that are published."),
@@ -85,6 +85,7 @@ GROUPS: Final = (
                 "POST /api/v1/submissions",
                 'Submit {"repoUrl": "https://…", "skillPath": "optional"}; "dryRun": true lists only.',
             ),
+            Call("GET /api/v1/submissions?repoUrl=&cursor=", "The submissions, the newest first."),
             Call("GET /api/v1/submissions/{id}", "Where one submission stands, with reasons and every step."),
             Call("POST /api/v1/listings", 'List the skills of {"repoUrl": "…", "folder": "optional"}, submit none.'),
             Call("GET /api/v1/listings/{id}?cursor=&folder=&q=", "The next page of that list, for six hours."),
@@ -94,7 +95,23 @@ GROUPS: Final = (
         ),
     ),
     CallGroup(
-        "Operate",
+        "Review and operate",
+        "For reviewers and operators, with a token that was made for it. A change has a reason, and seen: the version "
+        "that was looked at. Where somebody else was first, the answer is 409.",
+        (
+            Call("GET /api/v1/review?cursor=", "What waits for a reviewer, the strongest first."),
+            Call("GET /api/v1/review/{id}", "One submission with its findings."),
+            Call("POST /api/v1/review/{id}/decision", '{"decision": "approve" or "reject", "reason": "…", "seen": 1}'),
+            Call("POST /api/v1/operate/skills/{slug}", "Withdraw a skill or a version, or bring it back."),
+            Call("POST /api/v1/operate/submissions/{id}", "Check a submission again, or take it out of the queue."),
+            Call(
+                "POST /api/v1/operate/blocks", "Block a repository, an owner or a content; /remove behind it ends it."
+            ),
+            Call("GET /api/v1/operate/queue", "The numbers of the queue."),
+        ),
+    ),
+    CallGroup(
+        "Watch",
         "",
         (
             Call("GET /healthz", "200 while web, consumer and scheduler live; 503 with the one that does not."),
@@ -102,7 +119,7 @@ GROUPS: Final = (
                 "POST /api/v1/webhooks/{github|gitlab|gitea}",
                 "The signed webhook of a push; 202 queues a look.",
             ),
-            Call("GET /api/v1/blocklist", "What this registry refuses, and why."),
+            Call("GET /api/v1/blocklist?cursor=", "What this registry refuses, and why."),
         ),
     ),
 )
