@@ -94,13 +94,6 @@ def _keys(env: WorkerEnv) -> Iterator[CheckMessage]:
             hint="Install openssh-client.",
             id="submissions.W006",
         )
-    if keys and policy.proxy is not None:
-        yield CheckWarning(
-            f"Environment {env.name!r} has keys for ssh and a proxy, and ssh does not go through it: nothing is read "
-            "with them.",
-            hint="Read these hosts over https with source_credentials.",
-            id="submissions.W007",
-        )
     for one in keys:
         host = one.place.split("/", maxsplit=1)[0]
         reason = refuse_private_name(host)

@@ -75,12 +75,11 @@ async def _configuration(url: str, policy: SourcePolicy, limits: FetchLimits) ->
     pinned = await pin(url, policy, seconds=limits.seconds, scheme=parts.scheme)
     if parts.scheme == SSH:
         key = key_for(policy.ssh_keys, url)
-        if key is None or not pinned.addresses:
-            raise HostNotAllowed(
-                f"Repositories of {pinned.host} are read over ssh, which does not go through the proxy of this "
-                "registry. Tell an operator."
-            )
-        return fetch_configuration(ssh_command=key.command(pinned.host, pinned.addresses[0]))
+        if key is None:
+            raise HostNotAllowed(f"This registry has no key for {pinned.host}, so nothing was fetched over ssh.")
+        # Behind a proxy no address is known, and the tunnel leads to the host by its name.
+        address = pinned.addresses[0] if pinned.addresses else None
+        return fetch_configuration(ssh_command=key.command(pinned.host, address))
     addresses = ",".join(f"[{address}]" if ":" in address else address for address in pinned.addresses)
     resolve = f"{pinned.host}:{pinned.port}:{addresses}" if addresses and ":" not in pinned.host else ""
     return fetch_configuration(resolve=resolve, ca_file=policy.ca_file)

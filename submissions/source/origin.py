@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from submissions.source.logins import Login
 from submissions.source.proxies import Proxy
-from submissions.source.ssh import SSH
+from submissions.source.ssh import SSH, SSH_PORT
 from submissions.source.urls import SourcePolicy
 
 
@@ -17,7 +18,7 @@ class Origin:
     """Where a commit is fetched from: the address, its transport, the configuration for it, and the host ('': here).
 
     ``login`` is what the host gets to see, and ``proxy`` what git goes through. Both are written into no file, as
-    the configuration is.
+    the configuration is. ``ca_file`` is a PEM file of authorities for a proxy that ssh goes through.
     """
 
     url: str
@@ -26,11 +27,13 @@ class Origin:
     host: str
     login: Login | None = field(default=None, repr=False)
     proxy: Proxy | None = None
+    ca_file: Path | None = None
 
     @classmethod
     def under(cls, policy: SourcePolicy, url: str, configuration: Sequence[tuple[str, str]], host: str) -> Origin:
         """Return the origin that ``url`` is, with what ``policy`` has it reached with."""
-        return cls(url, urlsplit(url).scheme, configuration, host, policy.login_for(url), policy.proxy)
+        scheme = urlsplit(url).scheme
+        return cls(url, scheme, configuration, host, policy.login_for(url), policy.proxy, policy.ca_file)
 
     @property
     def signs_in_at(self) -> str:
@@ -60,6 +63,10 @@ class Origin:
         variables = {"GIT_ALLOW_PROTOCOL": self.transport or "none", "GIT_CONFIG_COUNT": str(len(settings))}
         for number, (key, value) in enumerate(settings):
             variables |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+        if self.proxy is not None and self.transport == SSH:
+            parts = urlsplit(self.url)
+            # git hands it on to ssh, and ssh to the tunnel; ssh sends no variable to the host but that of git.
+            variables |= self.proxy.for_ssh(parts.hostname or "", parts.port or SSH_PORT, self.ca_file)
         return variables
 
     def scrub(self, text: bytes) -> bytes:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
+
+from submissions.source.ssh_tunnel import VARIABLE
 
 
 @dataclass(frozen=True)
@@ -25,6 +29,15 @@ class Proxy:
     def for_child(self) -> dict[str, Any]:
         """Return what ``PinnedClient`` takes, for a job that is written into the input of a child."""
         return {"url": self.url, "login": self.login}
+
+    def for_ssh(self, host: str, port: int, ca_file: Path | None) -> dict[str, str]:
+        """Return the variable by which ``ssh_tunnel`` reaches the ``port`` of a host; it holds the login.
+
+        ``ca_file`` is a PEM file of authorities that may have signed the certificate of a proxy that speaks https.
+        """
+        to = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        job = {"proxy": self.url, "login": self.login, "to": to, "ca_file": str(ca_file) if ca_file else ""}
+        return {VARIABLE: json.dumps(job)}
 
     def scrub(self, text: bytes) -> bytes:
         """Return ``text`` without the login, which git may repeat where it cannot reach the proxy."""

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
 from submissions.source.logins import covers
 
 SSH: Final = "ssh"
-_PORT: Final = 22
+SSH_PORT: Final = 22
+# Isolated and without site packages: neither the folder that ssh runs in nor a variable decides what it imports.
+_TUNNEL: Final = (sys.executable, "-I", "-S", str(Path(__file__).with_name("ssh_tunnel.py")))
 # Nothing of anybody's configuration, no agent, no other way to sign in, no other host key and no other place.
 _ALWAYS: Final = (
     *("-F", "none", "-T", "-a", "-x"),
@@ -30,7 +34,6 @@ _ALWAYS: Final = (
             "AddKeysToAgent=no",
             "PreferredAuthentications=publickey",
             "ClearAllForwardings=yes",
-            "ProxyCommand=none",
             "ControlMaster=no",
             "ControlPath=none",
             "PermitLocalCommand=no",
@@ -55,25 +58,28 @@ class SshKey:
     key_file: str
     known_hosts_file: str
     user: str = "git"
-    port: int = _PORT
+    port: int = SSH_PORT
 
     def address(self, url: str) -> str:
         """Return the ssh address of the repository whose https address is ``url``."""
         parts = urlsplit(url)
-        port = "" if self.port == _PORT else f":{self.port}"
+        port = "" if self.port == SSH_PORT else f":{self.port}"
         return f"ssh://{self.user}@{parts.hostname}{port}{parts.path}"
 
-    def command(self, host: str, address: str) -> str:
+    def command(self, host: str, address: str | None) -> str:
         """Return the command that git runs in the place of ssh.
 
-        It connects to ``address``, which was checked, and expects there a key that is pinned for ``host``.
+        It connects to ``address``, which was checked, or where that is ``None`` through ``ssh_tunnel``. There it
+        expects a key that is pinned for ``host``.
         """
-        named = host if self.port == _PORT else f"[{host}]:{self.port}"
+        named = host if self.port == SSH_PORT else f"[{host}]:{self.port}"
         options = {
             "UserKnownHostsFile": self.known_hosts_file,
             "IdentityFile": self.key_file,
-            "HostName": address.replace("%", "%%"),
+            "HostName": (host if address is None else address).replace("%", "%%"),
             "HostKeyAlias": named,
+            # ssh gives this one to a shell; it has no word of an address.
+            "ProxyCommand": "none" if address is not None else shlex.join(_TUNNEL).replace("%", "%%"),
         }
         pairs = (part for name, value in options.items() for part in ("-o", f"{name}={value}"))
         return shlex.join([SSH, *_ALWAYS, *pairs])

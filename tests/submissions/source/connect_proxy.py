@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
+import ssl
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from tests.submissions.source.https_host import CERTIFICATE, KEY, port_of
 
 
 @dataclass
@@ -16,7 +20,8 @@ class ConnectProxy:
 
     ``heads`` are the headers of each request, ``targets`` the places that tunnels were asked to. ``login`` is what
     Proxy-Authorization has to be ('' for anything), ``status`` what it answers in the place of a tunnel. Every name
-    leads to this machine.
+    leads to this machine. Where it speaks https, ``secure_port`` is that of
+    its https, and ``port`` that of its http.
     """
 
     port: int
@@ -25,10 +30,11 @@ class ConnectProxy:
     ports: set[int] = field(default_factory=set)
     login: str = ""
     status: int = 200
+    secure_port: int = 0
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return f"https://127.0.0.1:{self.secure_port}" if self.secure_port else f"http://127.0.0.1:{self.port}"
 
 
 class _Server(ThreadingHTTPServer):
@@ -85,3 +91,34 @@ def connect_proxy() -> Iterator[ConnectProxy]:
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+@asynccontextmanager
+async def over_https(proxy: ConnectProxy) -> AsyncIterator[ConnectProxy]:
+    """Let the proxy be reached over https during the body, with the certificate of the tests."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(CERTIFICATE, KEY)
+    open_ones: set[asyncio.StreamWriter] = set()
+
+    async def forward(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        onward, to_proxy = await asyncio.open_connection("127.0.0.1", proxy.port)
+        open_ones.update((writer, to_proxy))
+        await asyncio.gather(_stream(reader, to_proxy), _stream(onward, writer))
+
+    server = await asyncio.start_server(forward, "127.0.0.1", 0, ssl=context)
+    proxy.secure_port = port_of(server.sockets[0])
+    try:
+        yield proxy
+    finally:
+        proxy.secure_port = 0
+        server.close()
+        for one in open_ones:
+            one.transport.abort()
+
+
+async def _stream(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    with suppress(OSError):
+        while received := await reader.read(65536):
+            writer.write(received)
+            await writer.drain()
+    writer.close()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
+import random
 import socket
 from collections.abc import Iterator
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +28,9 @@ from submissions.source.wanted import Wanted
 from submissions.verification.packages import files_of_package
 from tests.git_factory import git, make_repository
 from tests.submissions.front_door import skills
+from tests.submissions.source.connect_proxy import ConnectProxy, connect_proxy
+from tests.submissions.source.connect_proxy import over_https as proxy_over_https
+from tests.submissions.source.https_host import CERTIFICATE
 from tests.submissions.source.ssh_host import SSHD, SshHost, ssh_host
 from vskill.environments import WorkerEnv, build_environment
 from vskill.source_ssh_keys import SourceSshKey
@@ -32,12 +38,17 @@ from vskill.source_ssh_keys import SourceSshKey
 pytestmark = pytest.mark.usefixtures("own_data_folder")
 
 NAME = "git.test.example"
+PROXY_LOGIN = "reader:p@ss word/of %h $(proxy)"
 needs_sshd = pytest.mark.skipif(SSHD is None, reason="sshd is not installed")
 
 
 @pytest.fixture(autouse=True)
 def _names(monkeypatch: pytest.MonkeyPatch) -> None:
     """Resolve the name of the test in this process; ssh cannot resolve it."""
+    _reachable(monkeypatch)
+
+
+def _reachable(monkeypatch: pytest.MonkeyPatch) -> None:
     known = socket.getaddrinfo
 
     def getaddrinfo(host: str, port: int, *arguments: Any, **options: Any) -> Any:
@@ -66,7 +77,8 @@ def environment(host: SshHost, *, key: str = "deploy", pinned: str = "host", **p
         "port": host.port,
     }
     given = {"source_private_hosts": [NAME], "source_ssh_keys": {f"{NAME}/acme": options}, **policy}
-    return build_environment("corp", {"policy": given}, {})
+    secrets = {"source_proxy": "LOGIN"} if "source_proxy" in policy else {}
+    return build_environment("corp", {"policy": given, "secrets": secrets}, {"LOGIN": PROXY_LOGIN})
 
 
 async def files_of(env: WorkerEnv, url: str) -> list[str]:
@@ -130,17 +142,85 @@ async def test_a_key_that_the_host_does_not_know_is_refused_and_is_no_proof_that
 
 
 @needs_sshd
-async def test_no_one_is_asked_over_ssh_who_is_private_or_has_no_key_or_where_a_proxy_is_set(host: SshHost) -> None:
+async def test_no_one_is_asked_over_ssh_who_is_private_or_has_no_key(host: SshHost) -> None:
     with pytest.raises(HostNotAllowed, match="not on the public internet"):
         await files_of(environment(host, source_private_hosts=[]), f"https://{NAME}/acme/skills")
-    with pytest.raises(HostNotAllowed, match="does not go through the proxy"):
-        await files_of(environment(host, source_proxy="http://127.0.0.1:9"), f"https://{NAME}/acme/skills")
+    unlisted = environment(host, source_private_hosts=[], source_proxy="http://127.0.0.1:9")
+    with pytest.raises(HostNotAllowed, match="not on the public internet"):
+        await files_of(unlisted, f"https://{NAME}/acme/skills")
     nobody = replace(environment(host), policy=replace(environment(host).policy, source_ssh_keys=()))
     with pytest.raises(InvalidRepositoryURL, match=r"neither used nor stored|port of ssh"):
         await files_of(nobody, f"ssh://{host.user}@{NAME}:{host.port}/acme/skills")
     with pytest.raises(FetchFailed):
         await files_of(environment(host), f"https://{NAME}:1/acme/skills")
     assert host.connections == 0
+
+
+@pytest.fixture
+def proxy(monkeypatch: pytest.MonkeyPatch) -> Iterator[ConnectProxy]:
+    """Run a proxy that wants a login; the name of the test is known to it alone."""
+    known = socket.getaddrinfo
+
+    def getaddrinfo(host: str, *arguments: Any, **options: Any) -> Any:
+        if host == NAME:
+            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+        return known(host, *arguments, **options)
+
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+    with connect_proxy() as running:
+        running.login = f"Basic {base64.b64encode(PROXY_LOGIN.encode()).decode()}"
+        yield running
+
+
+@needs_sshd
+@pytest.mark.parametrize("secure", [False, True])
+async def test_a_repository_is_read_over_ssh_through_the_proxy_and_its_login_is_in_no_argument(
+    host: SshHost, proxy: ConnectProxy, secure: bool
+) -> None:
+    make_repository(host.folder.parent / "acme/large.git", {"large.bin": random.Random(1).randbytes(5_000_000)})
+    seen: list[str] = []
+    host.during = lambda: seen.extend(
+        path.read_text("utf-8", "replace") for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists()
+    )
+    async with AsyncExitStack() as stack:
+        if secure:
+            await stack.enter_async_context(proxy_over_https(proxy))
+        env = environment(host, source_proxy=proxy.url, source_ca_file=str(CERTIFICATE))
+        assert await files_of(env, f"https://{NAME}/acme/large") == ["large.bin"]
+    assert set(proxy.targets) == {f"{NAME}:{host.port}"}
+    assert len(proxy.ports) == host.connections > 0
+    assert any("ssh_tunnel.py" in line for line in seen)
+    assert "(proxy)" not in " ".join(seen)
+
+
+@needs_sshd
+async def test_the_key_of_the_host_is_checked_behind_the_proxy(host: SshHost, proxy: ConnectProxy) -> None:
+    with pytest.raises(FetchFailed, match=rf"The key that {NAME} shows is not the one"):
+        await files_of(environment(host, pinned="other", source_proxy=proxy.url), f"https://{NAME}/acme/skills")
+    assert host.connections
+    assert host.commands() == []
+
+
+@needs_sshd
+@pytest.mark.parametrize("trouble", ["refuses", "wants another login", "has another certificate", "is away"])
+async def test_ssh_does_not_go_past_a_proxy_that_lets_nothing_through(
+    host: SshHost, proxy: ConnectProxy, monkeypatch: pytest.MonkeyPatch, trouble: str
+) -> None:
+    # Reachable without the proxy, as far as this process can tell.
+    _reachable(monkeypatch)
+    async with AsyncExitStack() as stack:
+        if trouble == "refuses":
+            proxy.status = 403
+        elif trouble == "wants another login":
+            proxy.login = "Basic another"
+        elif trouble == "has another certificate":
+            await stack.enter_async_context(proxy_over_https(proxy))
+        url = "http://127.0.0.1:9" if trouble == "is away" else proxy.url
+        with pytest.raises(FetchFailed, match=rf"proxy of this registry did not let it through to {NAME}") as caught:
+            await files_of(environment(host, source_proxy=url), f"https://{NAME}/acme/skills")
+    assert "(proxy)" not in str(caught.value)
+    assert host.connections == 0
+    assert proxy.ports == set()
 
 
 def test_the_address_of_what_is_read_over_ssh_is_that_of_https_for_git_lfs() -> None:
