@@ -88,6 +88,9 @@ def test_a_force_push_and_a_deleted_branch_are_told_and_what_is_published_stays(
     again(env, url)
     work_off(env)
     assert (kept(env, url).state, kept(env, url).told) == (FollowState.FOLLOWING, ())
+    page = client.get("/skills/one").content.decode()
+    for words in ("followed since", "last seen", "Submitted last:", ordinary[:12]):
+        assert words in page
 
     tree = git(path, "rev-parse", f"{old}^{{tree}}").decode().strip()
     forced = git(path, "commit-tree", tree, "-m", "Another history").decode().strip()
