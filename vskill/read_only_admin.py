@@ -182,7 +182,9 @@ class ReadOnlyAdmin(_ModelAdmin):
     ) -> tuple[QuerySet[Any], bool]:
         """Return the rows that fit ``search_condition``, and that there are no duplicates among them."""
         term = search_term.strip().replace("\0", "")
-        return (queryset.filter(self.search_condition(term)) if term else queryset), False
+        # A list without a search shows all that it has, as Django's own do.
+        found = queryset.filter(self.search_condition(term)) if term and self.search_fields else queryset
+        return found, False
 
     @admin.display(description=mark_safe('<input type="checkbox" id="action-toggle">'))
     def action_checkbox(self, obj: Model) -> SafeString:

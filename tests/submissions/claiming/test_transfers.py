@@ -288,6 +288,15 @@ def test_operators_alone_hand_it_back_in_the_admin(env: WorkerEnv, role: str, en
     assert handle == ("acme" if role == Role.OPERATOR else "newco")
 
 
+def test_a_list_of_the_admin_without_a_search_shows_all_that_it_has(env: WorkerEnv) -> None:
+    publish_example(env, name="pdf-tools")
+    handed(env)
+    client = Client()
+    client.force_login(account("grace", Role.OPERATOR))
+    answer = client.get("/admin/marketplace/skilltransfer/?q=else")
+    assert (answer.status_code, b"newco" in answer.content) == (200, True)
+
+
 def test_a_home_below_another_owner_keeps_the_name_of_the_repository(env: WorkerEnv) -> None:
     record = SkillEntry.objects.get(slug=publish_example(env).slug).record
     assert home_below(record, "git.corp.example/platform") == "https://git.corp.example/platform/skills"
