@@ -16,6 +16,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import load_pem_public_key
 from django.core.management import CommandError, call_command
 from django.test import Client
+from pytest_django.fixtures import Settings
 from securesystemslib.dsse import Envelope
 from securesystemslib.exceptions import VerificationError
 from securesystemslib.signer._key import SSlibKey
@@ -44,7 +45,7 @@ from tests.marketplace.provenance.test_public_tools import (
     model_signing_accepts,
     public_key,
 )
-from vskill.environments import WorkerEnv
+from vskill.environments import WorkerEnv, get_environment
 from vskill.kv.clock import database_now, isoformat, parse_isoformat
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -334,3 +335,28 @@ def test_a_file_of_keys_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
         replace_keys(locked, keys)
     assert ids_of(read_keys(locked)) == keys
     assert sorted(one.name for one in locked.parent.iterdir()) == ["keys.pem", "keys.pem.new"]
+
+
+def test_environments_that_sign_with_one_file_get_the_same_new_keys(
+    tmp_path: Path, settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "shared.pem"
+    stolen = ids_of(write_keys(file))
+    policy = {"signing_key_file": str(file)}
+    settings.VSKILL_ENVIRONMENTS = {
+        **{name: {"hosts": [f"{name}.test"], "policy": policy} for name in ("first", "second")},
+        "unsigned": {"hosts": ["unsigned.test"]},
+    }
+    for name in ("first", "second"):
+        publish_example(get_environment(name), name="shared")
+        sign_published(get_environment(name))
+    call_command("signing_key", "revoke", *stolen, "--json")
+    first, second, other = (json.loads(line) for line in capsys.readouterr().out.splitlines())
+    assert first["newKeys"] == second["newKeys"] == list(ids_of(read_keys(file)))
+    assert (first["signedAnew"], second["signedAnew"], other["keys"]) == (1, 1, [])
+    # The file was replaced once, for the first of them.
+    assert (first["keptFile"] is not None, second["keptFile"]) == (True, None)
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["shared.pem", Path(first["keptFile"]).name]
+    for name in ("first", "second"):
+        kinds = LogLeaf.objects.filter(namespace=name).values_list("kind", flat=True)
+        assert sorted(kinds) == ["key-compromised", "key-compromised", "published"]
