@@ -48,6 +48,7 @@ class ClaimAdmin(OperationsAdmin):
     fields = (
         *("publisher", "handle", "account_name", "account_id", "repo_url", "state", "proof", "evidence"),
         *("created_at", "expires_at", "checked_at", "proven_at", "ended_at", "ended_by", "end_reason"),
+        *("offered_to_name", "offered_at"),
     )
     readonly_fields = fields
     operations = OPERATIONS

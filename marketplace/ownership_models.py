@@ -29,7 +29,7 @@ class PublisherClaim(models.Model):
     ``publisher`` is the identity, ``host/owner``. ``account_id`` is the primary key of a user, who may be in another
     database. ``code`` is what has to be found in ``repo_url`` before ``expires_at``. ``state`` is ``waiting``,
     ``proven`` or ``ended``; ``proof`` is a ``Proof`` and ``evidence`` where it was seen. A publisher has one proven
-    claim at most.
+    claim at most. ``offered_to`` is the primary key of an account that may take it over.
     """
 
     namespace = models.CharField(max_length=64)
@@ -49,6 +49,9 @@ class PublisherClaim(models.Model):
     ended_at = models.DateTimeField(null=True, blank=True)
     ended_by = models.CharField(max_length=150, blank=True)
     end_reason = models.TextField(blank=True)
+    offered_to = models.BigIntegerField(null=True, blank=True)
+    offered_to_name = models.CharField(max_length=150, blank=True, default="", db_default="")
+    offered_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         verbose_name = "claim of a publisher"
@@ -65,6 +68,9 @@ class PublisherClaim(models.Model):
             models.Index(fields=["namespace", "publisher", "state"], name="claim_publisher"),
             models.Index(fields=["namespace", "account_id", "state"], name="claim_account"),
             models.Index(fields=["namespace", "-id"], name="claim_newest"),
+            models.Index(
+                fields=["namespace", "offered_to"], condition=Q(offered_to__isnull=False), name="claim_offered"
+            ),
         ]
 
     def __str__(self) -> str:

@@ -48,6 +48,7 @@ class Proof(StrEnum):
     BRANCH = "branch"
     SIGN_IN = "sign-in"
     OPERATOR = BY_OPERATOR
+    HANDED_ON = "handed on"
 
 
 PROOF_WORDS: Final = {
@@ -55,6 +56,7 @@ PROOF_WORDS: Final = {
     Proof.BRANCH: "a branch of its repository",
     Proof.SIGN_IN: "a sign-in at its host",
     Proof.OPERATOR: "an operator of this registry",
+    Proof.HANDED_ON: "whoever had it before",
 }
 
 
@@ -133,7 +135,7 @@ def prove(env: WorkerEnv, claim: PublisherClaim, proof: Proof, evidence: str) ->
         with transaction.atomic(using=env.database):
             if not row.update(state=PROVEN, proof=proof, evidence=evidence[:600], proven_at=now):
                 raise ClaimRefused("This claim has lapsed, or was given up. Begin it again: its code counts no more.")
-            _note(env, claim, "claimed", claim.account_name, f"proven by {PROOF_WORDS[proof]}: {evidence}")
+            note_claim(env, claim, "claimed", claim.account_name, f"proven by {PROOF_WORDS[proof]}: {evidence}")
     except IntegrityError:
         raise _taken(env, claim.publisher) from None
     logger.info("%s was claimed by %s: %s", claim.publisher, claim.account_name, proof)
@@ -163,7 +165,7 @@ def grant(env: WorkerEnv, user: Any, publisher: str, handle: str, *, actor: str,
     try:
         with transaction.atomic(using=env.database):
             made.save(using=env.database, force_insert=True)
-            _note(env, made, "claimed", actor, f"granted to {made.account_name}: {reason}")
+            note_claim(env, made, "claimed", actor, f"granted to {made.account_name}: {reason}")
     except IntegrityError:
         raise _taken(env, publisher) from None
     return made
@@ -184,7 +186,7 @@ def end(env: WorkerEnv, claim: PublisherClaim, *, actor: str, reason: str) -> bo
             offered.filter(from_publisher=claim.publisher).update(
                 state=WITHDRAWN, decided_by=actor[:150], decided_at=now
             )
-            _note(env, claim, "claim ended", actor, f"of {claim.account_name}: {reason}")
+            note_claim(env, claim, "claim ended", actor, f"of {claim.account_name}: {reason}")
     return ended
 
 
@@ -210,5 +212,6 @@ def _taken(env: WorkerEnv, publisher: str) -> ClaimRefused:
     )
 
 
-def _note(env: WorkerEnv, claim: PublisherClaim, action: str, actor: str, reason: str) -> None:
+def note_claim(env: WorkerEnv, claim: PublisherClaim, action: str, actor: str, reason: str) -> None:
+    """Append to the history what was done with a ``claim``: the ``action``, the ``actor`` and the ``reason``."""
     record_event(env, f"publisher:{claim.publisher}", action, actor=actor[:150], reason=reason)

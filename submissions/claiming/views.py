@@ -23,6 +23,7 @@ from marketplace.ownership.claims import (
     may_check,
     prove,
 )
+from marketplace.ownership.handing_on import claims_offered_to, leave_claim, offer_claim, take_claim
 from marketplace.ownership_models import PROVEN
 from submissions.claiming.offers import (
     MOST_SHOWN,
@@ -67,24 +68,29 @@ async def own_publishers(request: HttpRequest) -> HttpResponse:
         return HttpResponseRedirect(f"{reverse('sign-in')}?next={reverse('submissions:own-publishers')}")
     if request.method != "POST":
         return await _page(request, env, user)
+    # No name or address has a NUL, and PostgreSQL asks for none that has.
+    sent = {name: value.replace("\0", "\N{REPLACEMENT CHARACTER}") for name, value in request.POST.dict().items()}
     try:
         for name, step in _STEPS.items():
-            if name in request.POST:
-                await step(env, user, request.POST[name])
+            if name in sent:
+                await step(env, user, sent[name])
                 return redirect("submissions:own-publishers")
-        if "publisher" in request.POST:
-            await offer_publisher(env, user, request.POST)
+        if "account" in sent:
+            await writers.run(offer_claim, env, user, sent.get("of_publisher", ""), sent["account"])
             return redirect("submissions:own-publishers")
-        if "skill" in request.POST:
-            await make_offer(env, user, request.POST)
+        if "publisher" in sent:
+            await offer_publisher(env, user, sent)
             return redirect("submissions:own-publishers")
-        await _begin(env, user, request.POST.get("repository_url", ""))
+        if "skill" in sent:
+            await make_offer(env, user, sent)
+            return redirect("submissions:own-publishers")
+        await _begin(env, user, sent.get("repository_url", ""))
     except EntryUnavailable:
         raise
     except VskillError as error:
         later = isinstance(error, MachineFault) or (isinstance(error, SourceError) and error.transient)
-        fields = ("repository_url", "skill", "receiver", "reason", "publisher")
-        given = {name: request.POST.get(name, "")[:_LONGEST_ADDRESS] for name in fields}
+        fields = ("repository_url", "skill", "receiver", "reason", "publisher", "of_publisher", "account")
+        given = {name: sent.get(name, "")[:_LONGEST_ADDRESS] for name in fields}
         response = await _page(request, env, user, {"error": str(error), **given}, 503 if later else 422)
         if later:
             response["Retry-After"] = "10"
@@ -127,10 +133,20 @@ async def _give_up(env: WorkerEnv, user: Any, number: str) -> None:
     await writers.run(end, env, claim, actor=user.get_username(), reason="given up by its owner")
 
 
+async def _take(env: WorkerEnv, user: Any, number: str) -> None:
+    await writers.run(take_claim, env, user, _number(number))
+
+
+async def _leave(env: WorkerEnv, user: Any, number: str) -> None:
+    await writers.run(leave_claim, env, user, _number(number))
+
+
+def _number(written: str) -> int:
+    return int(written) if written.isascii() and written.isdigit() and len(written) <= 18 else 0
+
+
 def _claim(env: WorkerEnv, user: Any, number: str) -> PublisherClaim:
-    found = None
-    if number.isascii() and number.isdigit() and len(number) <= 18:
-        found = claims_of(env, user.pk).filter(pk=int(number)).first()
+    found = claims_of(env, user.pk).filter(pk=_number(number)).first()
     if found is None:
         raise ClaimRefused(_NO_SUCH_CLAIM)
     return found
@@ -145,6 +161,7 @@ async def _page(
         claimed = {one["claim"].publisher for one in proven}
         return {
             "proven": proven,
+            "offered_claims": list(claims_offered_to(env, user.pk)),
             "waiting": [one for one in claims if one.state != PROVEN],
             **{name: grouped(found) for name, found in offers_of(env, user).items()},
             "most": MOST_SHOWN,
@@ -175,6 +192,8 @@ _STEPS = {
     "accept": accept_offer,
     "decline": decline_offer,
     "withdraw": withdraw_offer,
+    "take": _take,
+    "leave": _leave,
     "accept_all": _all("accept"),
     "decline_all": _all("decline"),
     "withdraw_all": _all("withdraw"),

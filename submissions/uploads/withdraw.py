@@ -25,7 +25,7 @@ def withdraw(env: WorkerEnv, acting: Acting, slug: str, version: str = "", *, re
     An operator withdraws also what its publisher has withdrawn, who then can no longer bring it back.
     Its history and its files are kept, and nobody else gets its slug or its number. Raises ``UploadRefused``.
     """
-    said = reason.strip()[:_LONGEST_REASON] or "Its publisher withdrew it."
+    said = _said(reason, "Its publisher withdrew it.")
 
     def work() -> None:
         row = _row_of(env, acting, slug)
@@ -48,7 +48,7 @@ def bring_back(env: WorkerEnv, acting: Acting, slug: str, version: str = "", *, 
     A publisher brings back only what its publisher has withdrawn. ``reason`` goes into the history. Raises
     ``UploadRefused``.
     """
-    said = reason.strip()[:_LONGEST_REASON] or "Its publisher brought it back."
+    said = _said(reason, "Its publisher brought it back.")
 
     def work() -> None:
         row = _row_of(env, acting, slug)
@@ -81,6 +81,11 @@ def may_bring_back(env: WorkerEnv, acting: Acting, skill: SkillEntry, version: s
         return False
     # Of events from before this was kept, the name of the account tells.
     return last.actor == acting.name if last.by_publisher is None else last.by_publisher
+
+
+def _said(reason: str, otherwise: str) -> str:
+    # PostgreSQL keeps no text with a NUL.
+    return reason.replace("\0", "\N{REPLACEMENT CHARACTER}").strip()[:_LONGEST_REASON] or otherwise
 
 
 def _withdraw(env: WorkerEnv, acting: Acting, slug: str, version: str, reason: str) -> None:

@@ -40,7 +40,7 @@ async def withdraw_skill(request: HttpRequest) -> HttpResponse:
     env = require_worker_env()
     user = await page_reads.run(signed_in_person, request)
     values = request.POST if request.method == "POST" else request.GET
-    slug = values.get("skill", "").strip().lower()[:_LONGEST_SLUG]
+    slug = values.get("skill", "").replace("\0", "").strip().lower()[:_LONGEST_SLUG]
     here = reverse("submissions:withdraw")
     if user is None:
         return HttpResponseRedirect(f"{reverse('sign-in')}?next={here}")
@@ -62,7 +62,7 @@ def _change(env: WorkerEnv, user: Any, slug: str, given: dict[str, str]) -> None
     for name, change in (("withdraw", withdraw), ("bring_back", bring_back)):
         if name in given:
             # The value is the number of a version, empty for the whole skill.
-            change(env, acting, skill.slug, given[name], reason=reason)
+            change(env, acting, skill.slug, given[name].replace("\0", ""), reason=reason)
             return
     raise UploadRefused(400, "Nothing was said to be withdrawn or brought back. Nothing was changed.")
 

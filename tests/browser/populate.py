@@ -91,8 +91,8 @@ def main() -> None:
     chosen = (Choice("release-notes", "1.1.0", "word " * 40), Choice(LONG_NAME), Choice("sample-01"))
     told = Told("Our team's set", "What we have at hand on the day of a release.", chosen)
     create_collection(env, "our-team", told, actor="test", reason="test")
-    owner_of_publishers(env)
     pages = {str(state).lower(): path for state, path in submissions(env, State)}
+    owner_of_publishers(env)
     print(json.dumps({**pages, "new password": new_password(env)}))  # noqa: T201 - its answer
 
 
@@ -106,11 +106,16 @@ def owner_of_publishers(env: Any) -> None:
     from django.contrib.auth import get_user_model  # noqa: PLC0415 - as above
 
     from marketplace.ownership.claims import begin, grant  # noqa: PLC0415
+    from marketplace.ownership.handing_on import offer_claim  # noqa: PLC0415
     from marketplace.ownership.transfers import offer  # noqa: PLC0415
 
     account = get_user_model()._default_manager.create_user(OWNER, password=PASSWORD)
     for name in (LONG_OWNER, "owner-3"):
         grant(env, account, f"github.com/{name}", name, actor="root", reason="known to us")
+    member = get_user_model()._default_manager.get(username=MEMBER)
+    grant(env, member, "github.com/owner-0", "owner-0", actor="root", reason="known to us")
+    offer_claim(env, member, "owner-0", OWNER)
+    offer_claim(env, account, LONG_OWNER, MEMBER)
     begin(env, account, f"https://git.corp.example/{'long-' * 12}group/{'long-' * 12}repository")
     home = f"https://github.com/{LONG_OWNER}/what-came-from-others"
     for slug in ("sample-01", "sample-02", "sample-06"):

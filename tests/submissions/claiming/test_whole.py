@@ -153,6 +153,8 @@ def test_many_are_done_a_part_at_a_time(env: WorkerEnv, ada: Client, monkeypatch
     ("said", "words"),
     [
         ({"publisher": "newco"}, "no publisher that you have claimed"),
+        ({"publisher": "a\0"}, "no publisher that you have claimed"),
+        ({"receiver": "a\0"}, "Nobody has claimed a publisher called"),
         ({"publisher": ""}, "no publisher that you have claimed"),
         ({"receiver": "unheard-of"}, "Nobody has claimed a publisher called"),
         ({"receiver": ""}, "Nobody has claimed a publisher called"),

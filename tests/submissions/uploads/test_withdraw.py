@@ -87,7 +87,7 @@ def test_its_account_withdraws_one_version_and_brings_it_back(ada: str) -> None:
         assert send(ada, "DELETE", f"{SKILL}/versions/1.1.0", version="1.1.0", ownerHandle="ada") == 200
     assert shown() == (200, "1.0.0")
     assert publish_form(ada, version="1.1.0").status_code == 409
-    assert send(ada, "POST", f"{SKILL}/versions/1.1.0/restore") == 200
+    assert send(ada, "POST", f"{SKILL}/versions/1.1.0/restore", reason="a \0 in it") == 200
     assert shown() == (200, "1.1.0")
     assert send(ada, "DELETE", f"{SKILL}/versions/9.9.9") == 404
     assert HistoryEvent.objects.filter(action__in=("yanked", "unyanked")).count() == 2

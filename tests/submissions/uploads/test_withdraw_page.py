@@ -191,6 +191,9 @@ def test_the_pages_lead_there(ada: Client) -> None:
     assert "Skill of yours" in without_inline_tags(ada.get(PAGE).content.decode())
     assert post(ada, nothing="") == 400
     assert post(ada, withdraw="9.9.9") == 404
+    assert post(ada, withdraw="9.9.9\0") == 404
+    assert post(ada, skill="\0", withdraw="") == 404
+    assert post(ada, withdraw="1.0.0", reason="a \0 in it") == 302
     user = get_user_model()._default_manager.get(username="ada")
     get_user_model()._default_manager.filter(pk=user.pk).update(is_active=False)
     assert ada.get(PAGE)["Location"].startswith("/sign-in")
