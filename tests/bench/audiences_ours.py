@@ -2,7 +2,8 @@
 
 Hiding gives members, or one of five teams, so many of the skills that ``pages_ours prepare`` has invented.
 Measuring asks for every public address as a stranger, as a member and as one of a team, each round once in another
-order, with a trivial page in between; an address counts by how many times the time of that it takes.
+order, with a trivial page in between; an address counts by how many times the processor time of that it takes, so that
+others on the machine do not count.
 """
 
 from __future__ import annotations
@@ -90,19 +91,19 @@ def _people(env: WorkerEnv) -> dict[str, dict[str, str]]:
 
 
 async def measure(env: WorkerEnv, rounds: int) -> dict[str, Any]:
-    """Return of each address how many times the time of the trivial page it takes, for each of the people."""
+    """Return of each address how many times the processor time of the trivial page it takes, for each of the people."""
     sample = await readers.run(sample_of, env)
     clients = {name: AsyncClient(headers=headers) for name, headers in (await writers.run(_people, env)).items()}
     asked = [(name, one) for name in clients for one in public_addresses(sample)]
     times: defaultdict[tuple[str, Address], list[float]] = defaultdict(list)
 
     async def ask(name: str, address: Address) -> None:
-        begun = time.perf_counter()
+        begun = time.process_time()
         answer: Any = await clients[name].get(address.path)
         if answer.streaming:
             async for _part in answer:
                 pass
-        times[name, address].append((time.perf_counter() - begun) * 1000)
+        times[name, address].append((time.process_time() - begun) * 1000)
         assert answer.status_code in FINE, (address.path, answer.status_code)
 
     for one in asked:
