@@ -86,6 +86,7 @@ urlpatterns = [
     path("api/v1/review", reviewing.waiting),
     path("api/v1/review/<str:submission_id>", reviewing.one),
     path("api/v1/review/<str:submission_id>/decision", reviewing.decision),
+    path("api/v1/review/<str:submission_id>/undo", reviewing.undone),
     path("api/v1/operate/queue", operating.queue),
     path("api/v1/operate/submissions/<str:submission_id>", operating.submission),
     path("api/v1/operate/skills/<str:slug>", operating.skill),

@@ -102,6 +102,7 @@ GROUPS: Final = (
             Call("GET /api/v1/review?cursor=", "What waits for a reviewer, the strongest first."),
             Call("GET /api/v1/review/{id}", "One submission with its findings."),
             Call("POST /api/v1/review/{id}/decision", '{"decision": "approve" or "reject", "reason": "…", "seen": 1}'),
+            Call("POST /api/v1/review/{id}/undo", "Take back your own decision."),
             Call("POST /api/v1/operate/skills/{slug}", "Withdraw a skill or a version, or bring it back."),
             Call("POST /api/v1/operate/submissions/{id}", "Check a submission again, or take it out of the queue."),
             Call(

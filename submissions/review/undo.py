@@ -6,7 +6,7 @@ from django.db import IntegrityError, transaction
 
 from submissions.operations import TRIGGER, NewerSubmission
 from submissions.states import State
-from submissions.store.decided import settle_review
+from submissions.store.decided import read_seen, settle_review
 from submissions.store.queries import history, live_submission, read_submission
 from submissions.store.records import Submission
 from submissions.store.signs import SignOutcome
@@ -28,18 +28,24 @@ _INSTEAD = {
 }
 
 
-def undo(env: WorkerEnv, submission_id: str, *, actor: str, reason: str) -> Submission:
+def undo(
+    env: WorkerEnv, submission_id: str, *, actor: str, reason: str, seen: int | None = None, own: bool = False
+) -> Submission:
     """Hold a submission again that a reviewer approved or refused, and return it.
 
-    ``actor`` and ``reason`` go into the history of ``submission_id``. Raises ``CannotUndo`` where it has gone on, and
-    ``NewerSubmission`` where another submission of the same skill is on its way.
+    ``actor`` and ``reason`` go into the history of ``submission_id``, and ``seen`` is the version that was looked at.
+    Raises ``CannotUndo`` where it has gone on, or with ``own`` where another than ``actor`` decided,
+    ``VersionConflict`` where it has moved since it was ``seen``, and ``NewerSubmission`` where another submission of
+    the same skill is on its way.
     """
     try:
         with transaction.atomic(using=env.database):
-            submission = read_submission(env, submission_id)
+            submission = read_seen(env, submission_id, seen)
             if not _undoable(env, submission):
                 instead = _INSTEAD.get(submission.state, "It has gone on since. Look at its history.")
                 raise CannotUndo(f"This cannot be undone. {instead} Nothing was changed.")
+            if own and history(env, submission.id)[-1].actor != actor:
+                raise CannotUndo("Somebody else decided it, who takes it back. Nothing was changed.")
             held = transition(
                 env,
                 submission,

@@ -24,6 +24,7 @@ from submissions.api_answers import (
     takes_only,
 )
 from submissions.operations import NeverScanned, NewerSubmission
+from submissions.review.undo import CannotUndo
 from submissions.states import IllegalTransition
 from submissions.store.records import SubmissionNotFound
 from vskill.access_tokens.models import AccessToken
@@ -66,6 +67,7 @@ _STATUSES: Final[tuple[tuple[type[VskillError], int], ...]] = (
     (IllegalTransition, 409),
     (NeverScanned, 409),
     (NewerSubmission, 409),
+    (CannotUndo, 409),
 )
 
 

@@ -151,6 +151,16 @@ OPERATIONS: Final[dict[str, dict[str, Any]]] = {
             conflict=_beside("submission", _REVIEWED),
         )
     },
+    "/api/v1/review/{submission_id}/undo": {
+        "post": _post(
+            "undo",
+            "Take back one's own decision, as long as nothing followed from it.",
+            shape(_REVIEWED),
+            shape({"reason": _REASON, "seen": _SEEN}),
+            ID,
+            conflict=_beside("submission", _REVIEWED),
+        )
+    },
     "/api/v1/operate/queue": {"get": _get("queue", "Return the numbers of the queue.", _QUEUE)},
     "/api/v1/operate/submissions/{submission_id}": {
         "get": _get(

@@ -1,4 +1,4 @@
-"""The calls of reviewers: what waits for them, one submission with its findings, and the decision about it."""
+"""The calls of reviewers: what waits for them, one submission with its findings, the decision about it, its undo."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from submissions.models import HeldSubmission
 from submissions.presentation import as_json, transition_as_json
 from submissions.review.decide import DECISIONS, decide
 from submissions.review.queue import FILTERS, ORDER, count_left, narrowed
+from submissions.review.undo import undo
 from submissions.review_rank import has_open_appeal, review_rank, strength_words
 from submissions.staff_api.calls import LONGEST_TEXT, OF_LISTS, Refused, StaffCall, page_of, staff_view
 from submissions.store.evidence import all_evidence_sync, findings_of
@@ -99,12 +100,26 @@ def _decide(call: StaffCall) -> Mapping[str, Any]:
     try:
         decided = decide(env, submission_id, choice, actor=call.actor, reason=reason, seen=seen)
     except VersionConflict as error:
-        # Whoever repeats a call whose answer was lost reads here what became of it.
-        now = _moved(env, read_submission(env, submission_id))
-        raise Refused(409, error.code, str(error), submission=now) from error
+        raise _overtaken(env, submission_id, error) from error
     return _moved(env, decided)
+
+
+def _undo(call: StaffCall) -> Mapping[str, Any]:
+    call.needs(_CHANGE)
+    call.takes_only("reason", "seen")
+    env, submission_id, reason, seen = call.env, call.parts["submission_id"], call.reason(), call.seen()
+    try:
+        return _moved(env, undo(env, submission_id, actor=call.actor, reason=reason, seen=seen, own=True))
+    except VersionConflict as error:
+        raise _overtaken(env, submission_id, error) from error
+
+
+def _overtaken(env: WorkerEnv, submission_id: str, error: VersionConflict) -> Refused:
+    # Whoever repeats a call whose answer was lost reads here what became of it.
+    return Refused(409, error.code, str(error), submission=_moved(env, read_submission(env, submission_id)))
 
 
 waiting = staff_view(Scope.REVIEW, GET=_waiting)
 one = staff_view(Scope.REVIEW, GET=_one)
 decision = staff_view(Scope.REVIEW, POST=_decide)
+undone = staff_view(Scope.REVIEW, POST=_undo)

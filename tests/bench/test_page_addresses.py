@@ -83,7 +83,7 @@ OTHERS = {
         "/api/v1/transfers/incoming",
         "/api/v1/transfers/outgoing",
     ),
-    *("/api/v1/review", "/api/v1/review/{}", "/api/v1/review/{}/decision"),
+    *("/api/v1/review", "/api/v1/review/{}", "/api/v1/review/{}/decision", "/api/v1/review/{}/undo"),
     *("/api/v1/operate/queue", "/api/v1/operate/submissions/{}", "/api/v1/operate/skills/{}"),
     *("/api/v1/operate/blocks", "/api/v1/operate/blocks/remove"),
 }

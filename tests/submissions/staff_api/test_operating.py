@@ -157,6 +157,28 @@ def test_a_stuck_submission_is_put_back_once_and_taken_out(env: WorkerEnv, token
     assert len(history(env, published)) == 0
 
 
+def test_of_operators_at_once_one_puts_it_back(env: WorkerEnv) -> None:
+    tokens = [token_of(env, Role.OPERATOR, Scope.OPERATE, name=f"operator-{number}") for number in range(4)]
+    one = make_submission(env, State.REJECTED).id
+    start = threading.Barrier(len(tokens))
+    statuses: list[int] = []
+
+    def race(token: str) -> None:
+        try:
+            start.wait()
+            statuses.append(operate(token, f"{OPERATE}/submissions/{one}", "requeue", seen=1).status_code)
+        finally:
+            connections.close_all()
+
+    threads = [threading.Thread(target=race, args=[token]) for token in tokens]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(statuses) == [200, 409, 409, 409]
+    assert (len(history(env, one)), len(messages_of(env, one))) == (1, 1)
+
+
 def test_a_submission_whose_skill_has_another_on_its_way_stays(env: WorkerEnv, token: str) -> None:
     make_submission(env, State.RECEIVED, identity="same")
     ended = make_submission(env, State.REJECTED, identity="same").id

@@ -52,7 +52,9 @@ class Registry:
             return None
         if "blocks" in path:
             return {"kind": "repo", "value": EVIL, "reason": "why"}
-        what = {"decision": "reject"} if path.startswith(REVIEW) else {"operation": "requeue"}
+        what = {"decision": "reject"} if path.endswith("/decision") else {"operation": "requeue"}
+        if path.endswith("/undo"):
+            what = {}
         if "{slug}" in path:
             what = {"operation": "quarantine"}
         return {**what, "reason": "why", "seen": 1}
@@ -96,7 +98,7 @@ def check(registry: Registry, ask: Callable[[str, str], Any], status: int, code:
 
 
 def test_there_are_calls_of_both_kinds() -> None:
-    assert len(CALLS) == 11
+    assert len(CALLS) == 12
     assert {path.split("/")[3] for _method, path in CALLS} == {"review", "operate"}
 
 

@@ -190,6 +190,29 @@ def test_an_appeal_comes_first_and_is_answered(env: WorkerEnv, token: str) -> No
     )
 
 
+def take_back(token: str, one: str, seen: int) -> Any:
+    return call(token, "POST", f"{REVIEW}/{one}/undo", {"reason": "a mistake", "seen": seen})
+
+
+def test_a_decision_is_taken_back_by_whoever_took_it_until_something_followed(env: WorkerEnv, token: str) -> None:
+    other = token_of(env, Role.REVIEWER, Scope.REVIEW, name="other")
+    for decision in ("approve", "reject"):
+        one = held(env)
+        assert take_back(token, one, 1).json()["error"] == "cannot_undo"
+        assert decide(token, one, decision).status_code == 200
+        not_own = take_back(other, one, 2)
+        assert (not_own.status_code, not_own.json()["error"]) == (409, "cannot_undo")
+        assert take_back(token, one, 1).json()["submission"]["seen"] == 2
+        back = take_back(token, one, 2).json()
+        assert (back["state"], back["toReview"], back["approvedBy"]) == ("ON_HOLD", True, None)
+        assert history(env, one)[-1].actor == "the-reviewer"
+        # And it is decided about again.
+        assert decide(other, one, "reject", seen=back["seen"]).status_code == 200
+    published = make_submission(env, State.PUBLISHED, contentHash=CONTENT).id
+    refused = take_back(token, published, 1).json()
+    assert "Quarantine the version" in refused["message"]
+
+
 def test_of_reviewers_who_decide_at_once_one_does(env: WorkerEnv) -> None:
     tokens = [token_of(env, Role.REVIEWER, Scope.REVIEW, name=f"reviewer-{number}") for number in range(4)]
     one = held(env)
