@@ -6,6 +6,7 @@ import importlib.util
 import json
 import os
 import re
+import shlex
 import subprocess
 from collections.abc import Callable
 from typing import Any, Final
@@ -173,8 +174,10 @@ def check_git(words: list[str]) -> None:
 
 
 def check_client(words: list[str]) -> None:
-    """Check that ``tests.clients.test_documented_lines`` runs the line."""
-    assert " ".join(words) in (ROOT / "docs" / "clients.md").read_text(encoding="utf-8")
+    """Check that ``tests.clients.test_documented_lines`` runs the line, with the same words however they are quoted."""
+    page = ROOT / "docs" / "clients.md"
+    run = [shlex.split(line) for block in blocks(page) if not block.language for line in block.lines()]
+    assert words in run
 
 
 def check_curl(words: list[str]) -> None:
@@ -237,7 +240,7 @@ COMMANDS: Final[dict[str, Callable[[list[str]], None]]] = {
     "pipx": check_pipx,
     "pip": check_pip,
     "model_signing": check_model_signing,
-    **dict.fromkeys(("npx", "claude", "apm"), check_client),
+    **dict.fromkeys(("npx", "claude", "codex", "apm"), check_client),
     "vskill-scan": check_program,
     **dict.fromkeys(("cd", "export", "unset"), check_shell_word),
     **dict.fromkeys(ADMINISTRATION, check_administration),
