@@ -12,9 +12,8 @@ from asgiref.sync import async_to_sync
 from django.contrib.auth import get_user_model
 
 from marketplace.models import SkillVersion
-from submissions.models import QueueMessage, StagedFile
+from submissions.models import StagedFile
 from tests.clients.conftest import CLIENT_SECONDS, OLDER_CLAWHUB, ClientMachine
-from tests.end_to_end.processes import until
 from tests.git_factory import skill_md
 from tests.submissions.front_door import EVIL, drain
 from tests.submissions.uploads.uploading import token_for
@@ -67,10 +66,15 @@ def test_it_publishes_syncs_scans_verifies_and_deletes(env: WorkerEnv, machine: 
     assert "pass" in machine.shell("npx clawhub skill verify @ada/pdf-tools")
 
     SkillVersion.objects.update(scan_key="older")
-    with machine.started("npx clawhub scan --slug @ada/pdf-tools") as program:
-        until(QueueMessage.objects.exists)
-        async_to_sync(drain)(env)
+    # On a terminal, which is the only place where it says how far it is.
+    line = "stty cols 200 rows 40; npx clawhub scan --slug @ada/pdf-tools"
+    with machine.started(f"script -qefc '{line}' /dev/null") as program:
         assert program.stdout is not None
+        said = ""
+        while "position 1; no scans ahead; 0 running" not in said and (more := program.stdout.read(1)):
+            said += more
+        assert "position 1" in said, said
+        async_to_sync(drain)(env)
         said = program.stdout.read()
         assert program.wait(CLIENT_SECONDS) == 0, said
     assert "Status: SUCCEEDED" in said
