@@ -7,7 +7,7 @@ from django.views.decorators.csrf import csrf_exempt
 
 from submissions.api_answers import not_allowed
 from submissions.following.signatures import Delivery, Sender
-from submissions.following.webhooks import WebhookRefused, check, take
+from submissions.following.webhooks import Checked, WebhookRefused, check, take
 from vskill.accounts.access import asks_for
 from vskill.kv.clock import isoformat
 from vskill.kv.threads import readers, writers
@@ -27,13 +27,18 @@ async def webhook(request: HttpRequest, sender: str) -> HttpResponse:
     if sender not in set(Sender):
         known = ", ".join(Sender)
         return _answer(404, "unknown_sender", f"Webhooks are taken of: {known}. Nothing was written.")
-    # Not ``body``, which refuses what is larger than a form; how long it may be was decided before it came here.
-    delivery = Delivery(Sender(sender), request.headers, request.read())
+    env = require_worker_env()
+
+    def checked() -> Checked | None:
+        # On the thread, so that no more bodies than threads are in memory. Not ``body``, which refuses what is larger
+        # than a form; how long it may be was decided before it came here.
+        return check(env, Delivery(Sender(sender), request.headers, request.read()))
+
     try:
-        url = await readers.run(check, env := require_worker_env(), delivery)
-        if url is None:
+        found = await readers.run(checked)
+        if found is None:
             return JsonResponse({"outcome": "ignored", "message": "It is about no push. Nothing was written."})
-        taken = await writers.run(take, env, delivery, url)
+        taken = await writers.run(take, env, found)
     except WebhookRefused as refused:
         return _answer(refused.status, refused.reason, str(refused))
     look_at = isoformat(taken.look_at) if taken.look_at else None

@@ -52,6 +52,17 @@ class WebhookRefused(VskillError):
 
 
 @dataclass(frozen=True)
+class Checked:
+    """A webhook that is right: the repository that it is about, and by what it is known again.
+
+    It has nothing of the body, which may have megabytes.
+    """
+
+    repo_url: str
+    seen: str
+
+
+@dataclass(frozen=True)
 class Taken:
     """What became of a webhook: the repository that is looked at because of it, and when."""
 
@@ -59,8 +70,8 @@ class Taken:
     look_at: datetime | None
 
 
-def check(env: WorkerEnv, delivery: Delivery) -> str | None:
-    """Return the address of the repository that a webhook is about, ``None`` where it is about no push.
+def check(env: WorkerEnv, delivery: Delivery) -> Checked | None:
+    """Return which repository a webhook is about, ``None`` where it is about no push.
 
     The signature is checked before anything of the body is read, then whether the secret is the one of the repository,
     and whether that is followed. Raises ``WebhookRefused``.
@@ -77,18 +88,18 @@ def check(env: WorkerEnv, delivery: Delivery) -> str | None:
         raise _unsigned()
     if read_followed_sync(env, url) is None:
         raise _not_followed(url)
-    return url
+    return Checked(url, hashlib.sha256(delivery.sender.encode() + b"\0" + delivery.once).hexdigest())
 
 
-def take(env: WorkerEnv, delivery: Delivery, url: str) -> Taken:
+def take(env: WorkerEnv, checked: Checked) -> Taken:
     """Ask for a look at a repository because of a webhook that ``check`` found right; raise ``WebhookRefused``.
 
     It is refused where this very webhook was taken before.
     """
-    seen = hashlib.sha256(delivery.sender.encode() + b"\0" + delivery.once).hexdigest()
+    url = checked.repo_url
     try:
         with transaction.atomic(using=env.database):
-            KVNamespace(KVEntry, env).put_sync(f"{SEEN_PREFIX}{seen}", url, ttl=SEEN_FOR, expect_version=0)
+            KVNamespace(KVEntry, env).put_sync(f"{SEEN_PREFIX}{checked.seen}", url, ttl=SEEN_FOR, expect_version=0)
             asked = ask_for_look(env, url, _at_the_earliest)
     except NotFollowed:
         raise _not_followed(url) from None
