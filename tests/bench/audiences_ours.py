@@ -66,7 +66,9 @@ def hide(env: WorkerEnv, percent: int) -> dict[str, int]:
                 if chance.randrange(100) >= percent:
                     continue
                 value = replace(row.record, audience=chance.choice(audiences)).to_value()
-                SkillEntry.objects.filter(pk=row.pk).write_row(value=encode(value), **SkillEntry.project(value))
+                SkillEntry.objects.using(env.database).filter(pk=row.pk).write_row(
+                    value=encode(value), **SkillEntry.project(value)
+                )
                 hidden += 1
     with transaction.atomic():
         mend_counts(env)

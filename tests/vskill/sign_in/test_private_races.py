@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -82,7 +83,7 @@ def asking(watch: Watch, client: Client, paths: list[str]) -> Iterator[None]:
     over = threading.Event()
 
     def run(path: str) -> None:
-        own = Client(raise_request_exception=False, headers=client.defaults.get("headers"))
+        own = Client(raise_request_exception=False)
         own.defaults, own.cookies = client.defaults, client.cookies
         try:
             while not over.is_set():
@@ -112,9 +113,8 @@ def test_no_stranger_is_answered_after_a_skill_was_closed_whatever_link_it_has(e
         with asking(watch, Client(), links if policy == "closed" else [*links, *more]):
             for turn in range(TURNS):
                 audience = PUBLIC if turn % 2 else MEMBERS
-                watch.change(
-                    audience == PUBLIC, lambda to=audience: show_to(env, SLUG, to, actor="operator", reason="turn")
-                )
+                show = partial(show_to, env, SLUG, audience, actor="operator", reason="turn")
+                watch.change(audience == PUBLIC, show)
     assert watch.wrong == []
     assert wrong_counts(env) == []
 
@@ -133,7 +133,7 @@ def test_who_was_taken_out_of_a_team_is_answered_nothing_more(env: WorkerEnv, by
     with asking(watch, client, [ARCHIVE, f"/skills/{SLUG}", f"/api/v1/skills/{SLUG}/install"]):
         for turn in range(TURNS):
             change = team.members.add if turn % 2 else team.members.remove
-            watch.change(bool(turn % 2), lambda do=change: do(mate))
+            watch.change(bool(turn % 2), partial(change, mate))
     assert watch.wrong == []
 
 
