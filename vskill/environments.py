@@ -55,6 +55,7 @@ class Policy:
     ``source_ca_file``: PEM file of the authority that signed the certificates of internal hosts.
     ``source_ssh_keys``: which key opens which host, or owner on a host, over ssh, and the host keys that are accepted.
     ``source_proxy``: proxy through which everything is fetched; the secret of that name is ``user:password`` for it.
+    ``source_unproxied_hosts``: host names that are reached without that proxy.
     ``source_credentials``: which secret is sent to which host, or owner on a host, that asks for sign-in.
     ``webhook_secrets``: which secret signs the webhooks of which host, or owner on a host.
     ``reserved_names``: patterns of names that only the skills of certain owners may have.
@@ -78,6 +79,7 @@ class Policy:
     source_rewrites: tuple[tuple[str, str], ...] = ()
     source_ca_file: str = ""
     source_proxy: str = ""
+    source_unproxied_hosts: tuple[str, ...] = ()
     source_ssh_keys: tuple[SourceSshKey, ...] = ()
     webhook_secrets: tuple[WebhookSecret, ...] = ()
     webhook_private_hosts: tuple[str, ...] = ()
@@ -190,7 +192,7 @@ def _policy(name: str, options: Mapping[str, Any]) -> Policy:
                 f"VSKILL_ENVIRONMENTS: 'source_rewrites' of {name!r} is a list of pairs of URL prefixes; "
                 f"one of them was {pair!r}."
             )
-    for option in {"source_private_hosts", "webhook_private_hosts"} & found.keys():
+    for option in {"source_private_hosts", "webhook_private_hosts", "source_unproxied_hosts"} & found.keys():
         # As the host of an address is compared with them.
         found[option] = tuple(str(host).lower() for host in found[option])
     return Policy(**found)

@@ -8,7 +8,7 @@ from typing import Any, Final
 from vskill.access_variables import access_of
 from vskill.signing_variables import SIGNING_KEY_FILE
 from vskill.source_credentials import is_proxy
-from vskill.variable_kinds import TEXT, Fault, Kind, duration, integer
+from vskill.variable_kinds import HOSTS, TEXT, Fault, Kind, duration, integer
 from vskill.variables import Variable, grouped
 from vskill.webhook_secrets import WEBHOOKS
 
@@ -44,6 +44,14 @@ SOURCE_VARIABLES: Final[list[Variable]] = grouped(
         "names none; without a user, as `http://proxy.example.org:3128`",
         shown="none",
         example="http://proxy.example.org:3128",
+    ),
+    Variable(
+        "VSKILL_SOURCE_UNPROXIED",
+        HOSTS,
+        [],
+        "host names that are reached without that proxy, separated by commas, in every environment that names none",
+        shown="none",
+        example="git.corp.example",
     ),
     Variable(PROXY_LOGIN, TEXT, "", "`user:password` for that proxy", shown="none", secret=True),
     Variable("VSKILL_FETCH_SECONDS", duration(above=0), 60.0, "time that a fetch may take"),
@@ -88,6 +96,7 @@ def _with_common(options: dict[str, Any], values: Mapping[str, Any]) -> dict[str
     common = {
         "source_ca_file": values["VSKILL_SOURCE_CA_FILE"],
         "source_proxy": values["VSKILL_SOURCE_PROXY"],
+        "source_unproxied_hosts": values["VSKILL_SOURCE_UNPROXIED"],
         "signing_key_file": values[SIGNING_KEY_FILE],
         # "open" is what an environment is that says nothing.
         **{name: value for name, value in access_of(values).items() if value != "open"},

@@ -19,6 +19,7 @@ from submissions.external_scans.errors import NothingToScan, TooManyScans
 from submissions.external_scans.results import SECRET
 from submissions.external_scans.signing import signed_headers
 from submissions.external_scans.store import Kept, end_overdue, open_scans, request_scan, scanners_of, write_scan
+from submissions.external_scans.ways import Ways
 from vskill.accounts.access import with_pass
 from vskill.environments import WorkerEnv
 from vskill.hidden_characters import visible
@@ -35,7 +36,6 @@ WORK: Final = "external_scans"
 CURSOR_KEY: Final = "external-scans-cursor"
 # A transaction that began earlier may end later, so the time just before the cursor is read again.
 _OVERLAP: Final = timedelta(minutes=2)
-_TIMEOUT: Final = urllib3.Timeout(connect=5.0, read=10.0)
 _TAKEN: Final = (200, 201, 202)
 _REFUSED: Final = range(400, 500)
 _LATER: Final = (408, 429)
@@ -162,18 +162,18 @@ def _ask_for_published(env: WorkerEnv, report: DispatchReport) -> None:
 
 def _send_all(env: WorkerEnv, report: DispatchReport) -> None:
     away: set[str] = set()
-    with urllib3.PoolManager(timeout=_TIMEOUT, retries=False) as http:
+    with Ways(env) as ways:
         for kept in open_scans(env):
             scan = kept.scan
             if scan.state != ScanState.PENDING or scan.sent_at:
                 continue
             if scan.provider in away:
                 report.waiting += 1
-            elif not _send(env, kept, http, report):
+            elif not _send(env, kept, ways, report):
                 away.add(scan.provider)
 
 
-def _send(env: WorkerEnv, kept: Kept, http: urllib3.PoolManager, report: DispatchReport) -> bool:
+def _send(env: WorkerEnv, kept: Kept, ways: Ways, report: DispatchReport) -> bool:
     """Send one scan to its scanner; return False where that did not answer, so that others need not be tried now."""
     scan = kept.scan
     document = _document(env, scan)
@@ -185,12 +185,11 @@ def _send(env: WorkerEnv, kept: Kept, http: urllib3.PoolManager, report: Dispatc
     body = json.dumps(document).encode()
     headers = signed_headers(env.secret(SECRET), int(now.timestamp()), body)
     try:
-        answer = http.request(
-            "POST", scanners_of(env)[scan.provider], body=body, headers=headers, redirect=False, preload_content=False
-        )
+        url = scanners_of(env)[scan.provider]
+        answer = ways.to(url).request("POST", url, body=body, headers=headers, redirect=False, preload_content=False)
         answer.release_conn()
         status = answer.status
-    except (urllib3.exceptions.HTTPError, KeyError) as error:
+    except (urllib3.exceptions.HTTPError, KeyError, OSError) as error:
         report.waiting += 1
         report.problems.append(f"{scan.provider} could not be reached: {visible(type(error).__name__, 80)}")
         return False

@@ -13,7 +13,6 @@ from submissions.source.errors import HostNotAllowed, SourceError
 from submissions.source.fetching import source_policy
 from submissions.source.pinned_child import Asked
 from submissions.source.pinning import pin
-from submissions.source.proxies import Proxy
 from submissions.source.urls import SourcePolicy
 from vskill.environments import WorkerEnv
 from vskill.hidden_characters import visible
@@ -55,9 +54,10 @@ def webhook_policy(env: WorkerEnv, *, of_operators: bool) -> SourcePolicy:
     An account's go to public ones alone: whoever may sign in would reach the inside of the network otherwise.
     """
     sources = source_policy(env)
-    proxy: Proxy | None = sources.proxy
     private = frozenset(env.policy.webhook_private_hosts if of_operators else ())
-    return SourcePolicy(private_hosts=private, ca_file=sources.ca_file, proxy=proxy)
+    return SourcePolicy(
+        private_hosts=private, ca_file=sources.ca_file, proxy=sources.proxy, unproxied=sources.unproxied
+    )
 
 
 async def post(

@@ -46,6 +46,7 @@ def source_policy(env: WorkerEnv) -> SourcePolicy:
             SshKey(one.place, one.key_file, one.known_hosts_file, one.user, one.port) for one in policy.source_ssh_keys
         ),
         proxy=Proxy(policy.source_proxy, env.secrets.get("source_proxy", "")) if policy.source_proxy else None,
+        unproxied=frozenset(policy.source_unproxied_hosts),
     )
 
 

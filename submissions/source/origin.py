@@ -32,8 +32,9 @@ class Origin:
     @classmethod
     def under(cls, policy: SourcePolicy, url: str, configuration: Sequence[tuple[str, str]], host: str) -> Origin:
         """Return the origin that ``url`` is, with what ``policy`` has it reached with."""
-        scheme = urlsplit(url).scheme
-        return cls(url, scheme, configuration, host, policy.login_for(url), policy.proxy, policy.ca_file)
+        parts = urlsplit(url)
+        proxy = policy.proxy_for(parts.hostname or "", parts.port or (SSH_PORT if parts.scheme == SSH else 443))
+        return cls(url, parts.scheme, configuration, host, policy.login_for(url), proxy, policy.ca_file)
 
     @property
     def signs_in_at(self) -> str:

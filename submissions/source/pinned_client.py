@@ -31,7 +31,7 @@ class PinnedClient:
     """Sends requests to the addresses that they name, and to no other.
 
     ``ca_file`` is a PEM file of authorities that are trusted beside the system's. With a ``proxy`` (its ``url``, and
-    ``login`` as ``user:password``) each request goes through a tunnel of that, to the host by its name.
+    ``login`` as ``user:password``) a request that names no address goes through a tunnel of that, to the host by name.
     """
 
     def __init__(self, ca_file: str | None, proxy: dict[str, Any] | None = None) -> None:
@@ -88,7 +88,7 @@ class PinnedClient:
     ) -> urllib3.BaseHTTPResponse:
         known = [self._pools[place]] if place in self._pools else []
         fresh: Iterable[urllib3.HTTPConnectionPool]
-        if self._proxy is not None:
+        if self._proxy is not None and not addresses:
             fresh = [self._proxy.connection_from_host(*place, scheme="https")]
         else:
             fresh = (self._pool(place, address) for address in addresses[:_TRIED_ADDRESSES])

@@ -21,7 +21,7 @@ _LOOK_UP_SECONDS: Final = 3.0
 
 @dataclass(frozen=True)
 class Pinned:
-    """A host, its port, and the only addresses that it may be contacted at; behind a proxy there may be none known."""
+    """A host, its port, and the only addresses that it may be contacted at; none where it is reached by the proxy."""
 
     host: str
     port: int
@@ -34,7 +34,7 @@ async def pin(
     """Resolve the host of a ``url`` of that ``scheme`` and return its addresses, all of them allowed by ``policy``.
 
     Without ``may_be_private`` they have to be public, whatever the policy allows. The resolver may take ``seconds``.
-    Raises HostNotAllowed, and FetchFailed where the name does not resolve. Where the policy has a proxy, the proxy
+    Raises HostNotAllowed, and FetchFailed where the name does not resolve. Where the host is reached by a proxy, that
     resolves the name again; it is looked up here only to refuse what is known to be private, and need not be found.
     """
     try:
@@ -45,7 +45,7 @@ async def pin(
     if parts.scheme != scheme or normalise_host(f"[{host}]" if ":" in host else host) != host:
         raise _not_plain()
     allowed = may_be_private and may_lead_to_private(host, port, policy)
-    if policy.proxy is None:
+    if policy.proxy_for(host, port) is None:
         return Pinned(host, port, await resolve_public(host, port, private_allowed=allowed, seconds=seconds))
     if not allowed and refuse_private_name(host) is not None:
         raise HostNotAllowed(f"The host {host} is not on the public internet, so nothing was fetched.")

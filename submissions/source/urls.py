@@ -35,7 +35,7 @@ class SourcePolicy:
     canonical URL is replaced for the fetch alone (a mirror, or tests), and its target needs no entry in the other two.
     ``ca_file`` is a PEM file for hosts whose certificate is signed by a private authority. ``logins`` are for hosts
     that ask for sign-in, and what ``ssh_keys`` open is read over ssh. Where there is a ``proxy``, everything is fetched
-    through it.
+    through it, but for the ``unproxied`` host names (or ``host:port``).
     """
 
     file_roots: tuple[Path, ...] = ()
@@ -45,10 +45,21 @@ class SourcePolicy:
     logins: tuple[Login, ...] = ()
     ssh_keys: tuple[SshKey, ...] = ()
     proxy: Proxy | None = None
+    unproxied: frozenset[str] = frozenset()
 
     def allows_private(self, host: str, port: int | None) -> bool:
         """Tell whether a host may be private; ``port`` None means 443."""
         return host in self.private_hosts or f"{host}:{port or 443}" in self.private_hosts
+
+    def proxy_for(self, host: str, port: int) -> Proxy | None:
+        """Return what a host is reached through, ``None`` where it is reached directly."""
+        return None if {host, f"{host}:{port}"} & self.unproxied else self.proxy
+
+    def proxy_for_service(self, url: str) -> Proxy | None:
+        """Return the same for a service that the operator configured, which is also reached directly if it is local."""
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
+        return None if refuse_private_name(host) is not None else self.proxy_for(host, port)
 
     def login_for(self, url: str) -> Login | None:
         """Return what ``url`` is read with, or ``None`` where that is nothing; ``url`` is what is contacted."""

@@ -16,10 +16,13 @@ from typing import Any, Final
 
 from django.conf import settings
 
+from submissions.source.fetching import source_policy
 from submissions.verification.engines import adviser_child
 from submissions.verification.engines.base import Engine, EngineResult, EngineStatus
 from submissions.verification.errors import EngineUnavailable
 from submissions.verification.findings import Finding, FindingKind, Severity
+from vskill.environments import all_environments
+from vskill.worker_context import get_worker_env
 
 _SCRIPT: Final = Path(__file__).with_name("adviser_child.py")
 
@@ -40,12 +43,13 @@ class Adviser(Engine):
         return f"{settings.ADVISER_MODEL[:60]} {hashlib.sha256(said.encode()).hexdigest()[:12]}"
 
     def environment(self) -> Mapping[str, str]:
-        """Return the endpoint, the model and the key, which no command line shows."""
+        """Return the endpoint, the model, the key and the way to it, which no command line shows."""
         return {
             "VSKILL_ADVISER_URL": settings.ADVISER_URL,
             "VSKILL_ADVISER_MODEL": settings.ADVISER_MODEL,
             "VSKILL_ADVISER_KEY": settings.ADVISER_KEY,
             "VSKILL_ADVISER_CACHE": str(settings.DATA_DIR / "adviser"),
+            "VSKILL_ADVISER_PROXY": json.dumps(_way(settings.ADVISER_URL)),
         }
 
     def command(self, tree: Path) -> Sequence[str]:
@@ -69,6 +73,20 @@ class Adviser(Engine):
 
     def _result(self, status: EngineStatus, error: str, *findings: Finding) -> EngineResult:
         return EngineResult(self.name, self.version, status, findings=findings, error=error)
+
+
+def _way(url: str) -> dict[str, Any]:
+    """Return the proxy that the current environment has ``url`` asked through, and its file of authorities.
+
+    Outside of any, as by a command that reads a folder, the first environment that has a proxy decides.
+    """
+    env = get_worker_env() or next((one for one in all_environments().values() if one.policy.source_proxy), None)
+    if env is None:
+        return {}
+    policy = source_policy(env)
+    proxy = policy.proxy_for_service(url)
+    way = {"ca_file": str(policy.ca_file) if policy.ca_file is not None else ""}
+    return way if proxy is None else {**way, **proxy.for_child()}
 
 
 def _finding(span: Mapping[str, Any], why: str) -> Finding:

@@ -1,7 +1,7 @@
 """Ask a language model about a few spans of one folder and print its answer; runs only as a limited child process.
 
-Only the standard library is imported. The content is quoted as data, and whatever the model answers can add a finding
-and nothing else. Neither the key nor the content is ever printed, but for the lines that a finding quotes.
+Only urllib3 and the standard library are imported. The content is quoted as data, and whatever the model answers can
+add a finding and nothing else. Neither key nor content is ever printed, but for the lines that a finding quotes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import urlsplit
+
+import urllib3
 
 RUNS: Final = 3
 SECONDS: Final = 20.0
@@ -128,29 +129,39 @@ def _checked(answer: Any, spans: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _post(url: str, body: bytes) -> bytes:
-    parts = urlsplit(url)
     headers = {"Content-Type": "application/json", "Accept": "application/json"}
     if key := os.environ.get("VSKILL_ADVISER_KEY"):
         headers["Authorization"] = f"Bearer {key}"
-    connection: http.client.HTTPConnection
-    if parts.scheme == "https":
-        context = ssl.create_default_context()
-        connection = http.client.HTTPSConnection(parts.hostname or "", parts.port, timeout=SECONDS, context=context)
-    else:
-        connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=SECONDS)
     try:
-        connection.request("POST", parts.path or "/", body, headers)
-        response = connection.getresponse()
+        response = _client().request(
+            "POST", url, body=body, headers=headers, redirect=False, preload_content=False, decode_content=False
+        )
         content = response.read(MOST_BYTES + 1)
-    except (OSError, http.client.HTTPException) as error:
+    except (OSError, http.client.HTTPException, urllib3.exceptions.HTTPError) as error:
         raise Failed(f"could not be asked ({type(error).__name__})") from None
-    finally:
-        connection.close()
     if response.status != 200:
         raise Failed(f"answered with status {response.status}")
     if len(content) > MOST_BYTES:
         raise Failed(f"answered with more than {MOST_BYTES:,} bytes")
     return content
+
+
+def _client() -> urllib3.PoolManager:
+    """Return what asks directly, or through the proxy that the environment of this process names, by JSON."""
+    way = json.loads(os.environ.get("VSKILL_ADVISER_PROXY") or "{}")
+    context = ssl.create_default_context()
+    if way.get("ca_file"):
+        context.load_verify_locations(way["ca_file"])
+    if not way.get("url"):
+        return urllib3.PoolManager(timeout=SECONDS, retries=False, ssl_context=context)
+    return urllib3.ProxyManager(
+        way["url"],
+        proxy_headers=urllib3.make_headers(proxy_basic_auth=way["login"]) if way["login"] else None,
+        proxy_ssl_context=context,
+        timeout=SECONDS,
+        retries=False,
+        ssl_context=context,
+    )
 
 
 if __name__ == "__main__":

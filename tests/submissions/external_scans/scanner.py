@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import ssl
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from typing import Any
 from django.test import Client
 
 from submissions.external_scans.signing import SIGNATURE_HEADER, TIMESTAMP_HEADER, sign
+from tests.submissions.source.https_host import CERTIFICATE, KEY
 from vskill.environments import WorkerEnv
 from vskill.kv.clock import database_now
 
@@ -35,8 +37,8 @@ class Scanner:
 
 
 @contextmanager
-def scanner() -> Iterator[Scanner]:
-    """Run a scanner during the body."""
+def scanner(scheme: str = "http") -> Iterator[Scanner]:
+    """Run a scanner during the body, for https with the certificate of the tests."""
     told = Scanner()
 
     class Handler(BaseHTTPRequestHandler):
@@ -51,7 +53,11 @@ def scanner() -> Iterator[Scanner]:
             """Print nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    told.url = f"http://127.0.0.1:{server.server_address[1]}/scan"
+    if scheme == "https":
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(CERTIFICATE, KEY)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+    told.url = f"{scheme}://127.0.0.1:{server.server_address[1]}/scan"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:

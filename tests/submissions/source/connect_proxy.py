@@ -1,4 +1,4 @@
-"""A real proxy on loopback that opens tunnels: the only way out of the network of a test."""
+"""A real proxy on loopback, for tunnels and for requests of http: the only way out of the network of a test."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import socket
 import ssl
 import threading
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, closing, contextmanager, suppress
 from dataclasses import dataclass, field
+from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import urlsplit
 
 from tests.submissions.source.https_host import CERTIFICATE, KEY, port_of
 
@@ -18,7 +20,7 @@ from tests.submissions.source.https_host import CERTIFICATE, KEY, port_of
 class ConnectProxy:
     """What was asked of the proxy, and by which ports it went on.
 
-    ``heads`` are the headers of each request, ``targets`` the places that tunnels were asked to. ``login`` is what
+    ``heads`` are the headers of each request, ``targets`` the places that were asked for. ``login`` is what
     Proxy-Authorization has to be ('' for anything), ``status`` what it answers in the place of a tunnel. Every name
     leads to this machine. Where it speaks https, ``secure_port`` is that of
     its https, and ``port`` that of its http.
@@ -51,13 +53,36 @@ class _Handler(BaseHTTPRequestHandler):
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name http.server gives it
         """Print nothing."""
 
-    def do_CONNECT(self) -> None:
+    def _let_through(self, target: str) -> bool:
         proxy = self.server.proxy
-        proxy.targets.append(self.path)
+        proxy.targets.append(target)
         proxy.heads.append(str(self.headers))
         wrong = proxy.login and self.headers.get("Proxy-Authorization") != proxy.login
         if wrong or proxy.status != 200:
             self.send_error(407 if wrong else proxy.status)
+            return False
+        return True
+
+    def do_POST(self) -> None:
+        parts = urlsplit(self.path)
+        if not self._let_through(parts.netloc):
+            return
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        kept = {name: value for name, value in self.headers.items() if not name.lower().startswith("proxy-")}
+        onward = HTTPConnection("127.0.0.1", parts.port)
+        with closing(onward):
+            onward.request("POST", parts.path, body, kept)
+            self.server.proxy.ports.add(onward.sock.getsockname()[1])
+            answer = onward.getresponse()
+            content = answer.read()
+            self.send_response(answer.status)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+    def do_CONNECT(self) -> None:
+        proxy = self.server.proxy
+        if not self._let_through(self.path):
             return
         with socket.create_connection(("127.0.0.1", int(self.path.rpartition(":")[2]))) as onward:
             proxy.ports.add(onward.getsockname()[1])

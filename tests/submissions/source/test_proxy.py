@@ -103,6 +103,29 @@ async def test_repositories_objects_and_pages_all_go_through_the_proxy(
     assert PASSWORD not in repr(policy) + repr(env)
 
 
+async def test_listed_hosts_are_reached_without_the_proxy_and_others_are_not(
+    host: LfsHost, proxy: ConnectProxy, tmp_path: Path
+) -> None:
+    proxy.status = 403
+    for listed in ("127.0.0.1", f"127.0.0.1:{host.host.port}"):
+        env = environment(host, proxy, source_unproxied_hosts=[listed])
+        policy = source_policy(env)
+        assert await files_of(env, f"{host.base}/a/skills") == ["one/SKILL.md"]
+        wanted = [pointer(MODEL)]
+        limits = LfsLimits(seconds=20)
+        assert await fetch_objects(f"{host.base}/a/skills", wanted, tmp_path, policy=policy, limits=limits) == {}
+        assert not isinstance(
+            await fetch_address(f"{host.base}/page", None, policy=policy, may_be_private=True), NotFetched
+        )
+    assert proxy.targets == []
+    with pytest.raises(FetchFailed, match="proxy of this registry"):
+        await files_of(environment(host, proxy, source_unproxied_hosts=["127.0.0.1:1"]), f"{host.base}/a/skills")
+    # What is listed is checked as without a proxy.
+    unlisted = environment(host, proxy, source_unproxied_hosts=["127.0.0.1"], source_private_hosts=[])
+    with pytest.raises(HostNotAllowed, match="not on the public internet"):
+        await pin(f"{host.base}/a/skills", source_policy(unlisted), seconds=5)
+
+
 async def test_a_name_that_only_the_proxy_knows_is_left_to_it(
     host: LfsHost, proxy: ConnectProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -167,6 +190,7 @@ def test_the_variables_name_authority_and_proxy_of_every_environment_that_names_
         "VSKILL_SOURCE_CA_FILE": "/etc/ssl/corp.pem",
         "VSKILL_SOURCE_PROXY": "http://proxy.corp.example:3128",
         "VSKILL_SOURCE_PROXY_LOGIN": f"reader:{PASSWORD}",
+        "VSKILL_SOURCE_UNPROXIED": "Git.corp.example, db.corp.example",
     }
     settings = read_variables(VARIABLES, given, {})
     values = {name: setting.value for name, setting in settings.items()}
@@ -183,6 +207,7 @@ def test_the_variables_name_authority_and_proxy_of_every_environment_that_names_
         "own": Proxy("http://own.example:1"),
         "none": None,
     }
+    assert {policy.unproxied for policy in read.values()} == {frozenset({"git.corp.example", "db.corp.example"})}
     assert {policy.ca_file for policy in read.values()} == {Path("/etc/ssl/corp.pem")}
     assert PASSWORD not in " ".join(setting.shown() for setting in settings.values())
     nothing = {name: setting.value for name, setting in read_variables(VARIABLES, {}, {}).items()}

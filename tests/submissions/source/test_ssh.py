@@ -223,6 +223,16 @@ async def test_ssh_does_not_go_past_a_proxy_that_lets_nothing_through(
     assert proxy.ports == set()
 
 
+@needs_sshd
+async def test_a_listed_host_is_reached_over_ssh_without_the_proxy(
+    host: SshHost, proxy: ConnectProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _reachable(monkeypatch)
+    env = environment(host, source_proxy=proxy.url, source_unproxied_hosts=[f"{NAME}:{host.port}"])
+    assert await files_of(env, f"https://{NAME}/acme/skills") == ["one/SKILL.md", "two/SKILL.md"]
+    assert proxy.targets == []
+
+
 def test_the_address_of_what_is_read_over_ssh_is_that_of_https_for_git_lfs() -> None:
     assert over_https(f"ssh://git@{NAME}:2222/acme/skills.git") == f"https://{NAME}/acme/skills.git"
     assert over_https(f"https://{NAME}:8443/a/b") == f"https://{NAME}:8443/a/b"

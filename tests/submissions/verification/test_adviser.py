@@ -6,6 +6,7 @@ import json
 import logging
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,9 @@ from submissions.verification.findings import Finding, Severity
 from submissions.verification.runner import EngineLimits, run_engine
 from submissions.verification.verdict import Verdict, VerdictPolicy, decide
 from tests.git_factory import skill_md
+from tests.submissions.source.connect_proxy import connect_proxy
+from vskill.environments import WorkerEnv
+from vskill.worker_context import run_with_worker_env
 
 KEY = "the key of the tests"
 HARMFUL = {"harmful": True, "span": 0, "why": "It sends a key away."}
@@ -94,6 +98,31 @@ async def test_what_three_runs_call_harmful_is_a_finding_that_holds(model: Model
     assert set(model.keys) == {f"Bearer {KEY}"}
     question = json.loads(model.asked[0]["messages"][1]["content"])
     assert question[0]["text"] == SPAN.strip()
+
+
+@pytest.mark.parametrize("scoped", [True, False])
+async def test_a_model_is_asked_through_the_proxy_and_not_past_it(
+    model: Model, tmp_path: Path, settings: Settings, env: WorkerEnv, scoped: bool
+) -> None:
+    local, settings.ADVISER_URL = settings.ADVISER_URL, settings.ADVISER_URL.replace("127.0.0.1", "models.test.example")
+    with connect_proxy() as proxy:
+        through = replace(env, policy=replace(env.policy, source_proxy=proxy.url))
+        if not scoped:
+            settings.VSKILL_ENVIRONMENTS = {"corp": {"policy": {"source_proxy": proxy.url}}}
+
+        async def asked() -> EngineResult:
+            return await (run_with_worker_env(through, ask, tmp_path) if scoped else ask(tmp_path))
+
+        proxy.status = 403
+        assert (await asked()).status is EngineStatus.FAILED
+        assert (len(proxy.targets), model.asked) == (1, [])
+        proxy.status = 200
+        assert (await asked()).status is EngineStatus.COMPLETE
+        assert (len(proxy.targets), len(model.asked)) == (4, 3)
+        # A local one is asked directly.
+        settings.ADVISER_URL = local
+        assert (await asked()).status is EngineStatus.COMPLETE
+        assert (len(proxy.targets), len(model.asked)) == (4, 6)
 
 
 async def test_the_answer_is_kept_by_content_model_and_prompt(model: Model, tmp_path: Path, settings: Settings) -> None:
