@@ -25,8 +25,9 @@ from marketplace.skills.agents import agents_of
 from marketplace.skills.counts import change_counts, counted
 from marketplace.skills.places import note_changed_places
 from vskill.environments import WorkerEnv
+from vskill.hidden_characters import reveal_hidden
 from vskill.kv.clock import database_now, isoformat
-from vskill.kv.codec import encode
+from vskill.kv.codec import encode, storable
 from vskill.kv.errors import VersionConflict
 from vskill.kv.namespace import KVNamespace
 from vskill.kv.outcomes import Outcome
@@ -220,8 +221,10 @@ def record_event(
 
     ``subject`` is the key of the entry that was changed and ``row`` its skill, ``None`` where the entry is no skill.
     ``action`` is a word such as ``blocked``; ``version`` names the version where the event concerns only one,
-    and ``by_publisher`` is that of ``Event``.
+    and ``by_publisher`` is that of ``Event``. Hidden characters in ``reason`` are spelt out.
     """
+    # Owners write some of them, and operators read all, in a terminal too.
+    reason = reveal_hidden(storable(reason))
     event = HistoryEvent.objects.using(env.database).create(
         namespace=env.name,
         subject=subject,
@@ -229,7 +232,7 @@ def record_event(
         action=action,
         version=version,
         actor=actor,
-        reason=reason.replace("\0", "\N{REPLACEMENT CHARACTER}"),
+        reason=reason,
         by_publisher=by_publisher,
     )
     if row is not None:

@@ -13,6 +13,7 @@ from marketplace.skills.withdrawal import withheld
 from submissions.uploads.acting import Acting, may_change
 from submissions.uploads.errors import UploadRefused
 from vskill.environments import WorkerEnv
+from vskill.hidden_characters import reveal_hidden
 from vskill.kv.codec import storable
 
 _LONGEST_REASON: Final = 500
@@ -84,8 +85,8 @@ def may_bring_back(env: WorkerEnv, acting: Acting, skill: SkillEntry, version: s
 
 
 def _said(reason: str, otherwise: str) -> str:
-    # PostgreSQL keeps no text with a NUL.
-    return reason.replace("\0", "\N{REPLACEMENT CHARACTER}").strip()[:_LONGEST_REASON] or otherwise
+    # An owner writes it, and operators read it in a terminal too; PostgreSQL keeps no text with a NUL.
+    return reveal_hidden(storable(reason)).strip()[:_LONGEST_REASON] or otherwise
 
 
 def _withdraw(env: WorkerEnv, acting: Acting, slug: str, version: str, reason: str) -> None:

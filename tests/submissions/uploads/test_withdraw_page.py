@@ -68,6 +68,18 @@ def test_an_owner_withdraws_a_version_and_brings_it_back(ada: Client) -> None:
     ]
 
 
+def test_what_an_owner_writes_deceives_no_operator(env: WorkerEnv, ada: Client) -> None:
+    assert post(ada, withdraw="1.1.0", reason="all \u202efine\x1b[2J") == 302
+    said = "all [U+202E]fine[U+001B][2J"
+    assert SkillVersion.objects.get(version="1.1.0").yank_reason == said
+    assert HistoryEvent.objects.get(action="yanked").reason == said
+    claim = owner_claim(env, "github.com/acme")
+    assert claim is not None
+    end(env, claim, actor="op", reason="\u202ea reason of any event\0")
+    told = HistoryEvent.objects.get(action="claim ended").reason
+    assert told == "of ada: [U+202E]a reason of any event\N{REPLACEMENT CHARACTER}"
+
+
 def test_a_version_that_no_database_could_hold_is_not_there(ada: Client) -> None:
     for said in ({"withdraw": "1.1\0"}, {"bring_back": "1.1\0"}):
         assert post(ada, **said) == 404
