@@ -15,6 +15,7 @@ from django.db.models import QuerySet
 
 from marketplace.models import PublisherClaim
 from marketplace.ownership.claims import CODE_PREFIX, ClaimRefused, Proof, end, note_claim, proven_claims
+from marketplace.ownership.rights import is_closed
 from marketplace.ownership.transfers import OFFER_DAYS
 from vskill.accounts.limits import limit_of
 from vskill.environments import WorkerEnv
@@ -60,6 +61,8 @@ def take_claim(env: WorkerEnv, user: Any, number: int) -> PublisherClaim:
     """
     with transaction.atomic(using=env.database):
         former = _answered(claims_offered_to(env, user.pk), number)
+        if is_closed(env, pk=former.account_id):
+            raise ClaimRefused(f"The account that offered {former.handle} is closed here. Nothing was changed.")
         end(env, former, actor=user.get_username(), reason=f"handed on to {user.get_username()}")
         now = database_now(env.database)
         made = PublisherClaim(

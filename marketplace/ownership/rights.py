@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.contrib.auth import get_user_model
+
 from marketplace.ownership.claims import owner_claim
+from vskill.access_tokens.tokens import may_work_in
 from vskill.accounts.limits import limit_of
 from vskill.accounts.roles import Action, may
 from vskill.environments import WorkerEnv
@@ -31,3 +34,12 @@ def owns(account: Any, env: WorkerEnv, publisher: str) -> bool:
         return False
     claim = owner_claim(env, publisher)
     return claim is not None and claim.account_id == account.pk
+
+
+def is_closed(env: WorkerEnv, **account: Any) -> bool:
+    """Return whether the ``account``, by its ``pk`` or ``username``, was closed or works in other environments alone.
+
+    What it has offered before is then not to be taken. A name that is of no account, such as one of a terminal, is not.
+    """
+    found = get_user_model()._default_manager.filter(**account).first()
+    return found is not None and not may_work_in(env, found)

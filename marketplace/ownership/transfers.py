@@ -17,6 +17,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 
 from marketplace.models import SkillEntry, SkillTransfer, SkillVersion
+from marketplace.ownership.rights import is_closed
 from marketplace.ownership_models import DECLINED, DONE, LAPSED, OFFERED, UNDONE, WITHDRAWN
 from marketplace.records import SkillRecord
 from marketplace.skills.blocklist import is_blocked
@@ -30,14 +31,7 @@ from marketplace.skills.publishers import (
     skill_identity,
 )
 from marketplace.skills.reservations import why_reserved
-from marketplace.skills.store import (
-    Event,
-    in_transaction,
-    locked_skill,
-    record_event,
-    skills_of_identity,
-    update_skill,
-)
+from marketplace.skills.store import Event, in_transaction, locked_skill, record_event, skills_of_identity, update_skill
 from marketplace.skills.visibility import light_versions
 from marketplace.skills.withdrawal import withheld
 from marketplace.stars import move_stars
@@ -49,7 +43,6 @@ from vskill.kv.codec import storable
 
 OFFER_DAYS: Final = 30
 _LONGEST_REASON: Final = 1000
-_HISTORY: Final = "transferred"
 
 
 class TransferRefused(VskillError):
@@ -156,6 +149,8 @@ def accept(env: WorkerEnv, number: int, *, actor: str) -> SkillTransfer:
         if row.record.identity != skill_identity(offered.from_repo_url, offered.from_skill_path):
             raise TransferRefused("The skill has changed hands or moved since it was offered. Nothing was changed.")
         _refuse_withheld(row)
+        if is_closed(env, username=offered.offered_by):
+            raise TransferRefused(f"The account that offered {row.slug} is closed here. Nothing was changed.")
         _refuse_home(env, row.record, offered.to_repo_url, offered.to_skill_path)
         _decide(env, offered, DONE, actor)
         _move(env, row, offered.to_repo_url, offered.to_skill_path, actor, offered.reason)
@@ -277,7 +272,7 @@ def _move(env: WorkerEnv, row: SkillEntry, repo_url: str, path: str, actor: str,
         source_gone_commit="",
     )
     said = f"from @{record.publisher_handle} ({record.repo_url}) to @{receiver.handle} ({repo_url}): {reason}"
-    update_skill(env, row, moved, Event(_HISTORY, actor[:150], said), kept=(kept, kept))
+    update_skill(env, row, moved, Event("transferred", actor[:150], said), kept=(kept, kept))
     move_stars(env, record.identity or record.slug, moved.identity)
 
 

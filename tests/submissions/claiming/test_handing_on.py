@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.contrib.auth import get_user_model
 from django.db import connections
 from django.test import Client
 from django.utils import timezone
@@ -178,3 +179,12 @@ def test_of_two_that_decide_at_once_one_counts(env: WorkerEnv, ada: Client) -> N
     assert ended.count("refused") == 2
     assert PublisherClaim.objects.filter(state="proven", publisher=ACME).count() == 1
     assert owner(env) == ("grace" if "take_claim" in ended else "ada")
+
+
+def test_a_publisher_that_a_closed_account_has_offered_is_taken_by_nobody(env: WorkerEnv, ada: Client) -> None:
+    grace = account("grace")
+    hand_on(ada)
+    get_user_model()._default_manager.filter(username="ada").update(is_active=False)
+    refused = signed_in(grace).post(PAGE, {"take": number()})
+    assert (refused.status_code, "is closed here" in refused.content.decode()) == (422, True)
+    assert owner(env) == "ada"

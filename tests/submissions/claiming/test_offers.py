@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.contrib.auth import get_user_model
 from django.db import connections
 from django.test import Client
 
@@ -18,6 +19,7 @@ from marketplace.skills.withdrawal import why_withdrawn
 from tests.marketplace.factories import publish_example
 from tests.submissions.claiming.handing import NEWCO, PAGE, handed, offered, owner_of
 from vskill.environments import WorkerEnv
+from vskill.models import StaffLimit
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -157,3 +159,21 @@ def test_what_operators_withhold_its_owner_does_not_hand_on(env: WorkerEnv, with
     assert handed(env).state == "done"
     restore(env, "pdf-tools", actor="op", reason="mended")
     assert offered(grace, receiver="github.com/acme").status_code == 302
+
+
+@pytest.mark.parametrize("how", ["closed", "works elsewhere"])
+def test_what_a_closed_account_has_offered_is_taken_by_nobody(env: WorkerEnv, how: str) -> None:
+    publish_example(env, name="pdf-tools")
+    ada, grace = owner_of(env, "acme", "ada"), owner_of(env, "newco", "grace")
+    assert offered(ada).status_code == 302
+    user: Any = get_user_model()._default_manager.get(username="ada")
+    if how == "closed":
+        user.is_active = False
+        user.save()
+    else:
+        StaffLimit.objects.create(user=user, environments=["another"])
+    number = SkillTransfer.objects.get().pk
+    accepted = grace.post(PAGE, {"accept": number})
+    assert (accepted.status_code, "is closed here" in accepted.content.decode()) == (422, True)
+    assert SkillEntry.objects.get(slug="pdf-tools").publisher_handle == "acme"
+    assert grace.post(PAGE, {"decline": number}).status_code == 302
