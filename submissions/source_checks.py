@@ -7,6 +7,7 @@ import re
 import shutil
 import ssl
 import stat
+import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -18,8 +19,10 @@ from django.core.exceptions import ImproperlyConfigured
 from submissions.source.fetching import source_policy
 from submissions.source.git_process import SEARCH_PATH
 from submissions.source.hosts import normalise_host, refuse_private_name
+from submissions.source.ssh import SSH_PORT
 from vskill.configuration import BASE_DIR
 from vskill.environments import WorkerEnv, all_environments
+from vskill.source_ssh_keys import SourceSshKey
 from vskill.webhook_secrets import WEBHOOKS
 
 # What stands in examples, and what nobody's token is.
@@ -112,6 +115,25 @@ def _keys(env: WorkerEnv) -> Iterator[CheckMessage]:
                     id="submissions.W008",
                 )
         yield from readable_by_others(Path(one.key_file))
+        yield from _pinned(env, one)
+
+
+def _pinned(env: WorkerEnv, key: SourceSshKey) -> Iterator[CheckMessage]:
+    """Warn of a key whose file of known hosts has no line for its host, also one with hashed names."""
+    program = shutil.which("ssh-keygen", path=SEARCH_PATH)
+    if program is None or not os.access(key.known_hosts_file, os.R_OK):
+        return
+    host = key.place.split("/", maxsplit=1)[0]
+    named = host if key.port == SSH_PORT else f"[{host}]:{key.port}"
+    found = subprocess.run([program, "-F", named, "-f", key.known_hosts_file], check=False, capture_output=True)
+    # It prints nothing where there is none; its status is 255 for an empty file.
+    if not found.stdout.strip():
+        yield CheckWarning(
+            f"{key.known_hosts_file} has no line for {named}: environment {env.name!r} reads nothing of "
+            f"{key.place!r} over ssh.",
+            hint="Write the key there that the host publishes, as a line of known_hosts.",
+            id="submissions.W010",
+        )
 
 
 def _webhooks(env: WorkerEnv) -> Iterator[CheckMessage]:

@@ -28,7 +28,7 @@ _MIB = 1024 * 1024
 
 _MISSING = (
     "There is no such repository at {host}, or it asks for sign-in. Check the address; if it is right, an operator can "
-    "add a credential for {host}."
+    "add a credential for {host}, or a key where it is read over ssh."
 )
 NOT_SHOWN = (
     "There is no such repository at {host}, or it is not shown to this registry. Check the address; if it is right, "
@@ -52,6 +52,10 @@ _HOST_KEY = (
     "The key that {host} shows is not the one that this registry was given for it, so nothing was fetched. "
     "Tell an operator."
 )
+_NO_HOST_KEY = (
+    "This registry reads {host} over ssh, and no key was pinned by which it would know {host}, so nothing was fetched. "
+    "Tell an operator: the file of known hosts needs the line of {host}."
+)
 _PROXY = "The proxy of this registry did not let it through to {host}. Try again later, or tell an operator."
 _BUSY = "The host is in trouble or takes no more requests at the moment. Try again later."
 
@@ -62,6 +66,8 @@ _KNOWN: tuple[tuple[str, type[SourceError], str], ...] = (
     # First, because the words that the host says with it may be any.
     (r"returned error: (5\d\d|408|429)", FetchFailed, _BUSY),
     (r"connect tunnel failed|from proxy after connect|could not resolve proxy|proxy connect", FetchFailed, _PROXY),
+    # ssh says with it that the verification failed.
+    (r"no \S+ host key is known", FetchFailed, _NO_HOST_KEY),
     (r"host key verification failed|host key for", FetchFailed, _HOST_KEY),
     (r"file too large", RepositoryTooLarge, _LARGE),
     (r"out of memory|cannot allocate memory|mmap failed|unable to create threads?", RepositoryTooLarge, _LARGE),
@@ -92,6 +98,9 @@ def fetch_error(result: ChildResult, origin: Origin, limits: FetchLimits, *, pin
     if result.outcome is ChildOutcome.TIMED_OUT:
         return fetch_timed_out(origin.host, limits)
     error, sentence = _explain(result)
+    if sentence in (_HOST_KEY, _NO_HOST_KEY):
+        # Whoever submitted can do nothing about it.
+        logger.warning("the file of known hosts has no key that %s shows: nothing is read there over ssh", origin.host)
     if (place := origin.signs_in_at) and issubclass(error, RepositoryNotFound):
         error, sentence = _despite_login(result, place, origin.host)
     if error is RepositoryTooLarge:

@@ -84,11 +84,12 @@ def _over_https(text: str, opens: Callable[[str, str, int], bool]) -> str:
     if fields["user"] not in (None, "git"):
         raise InvalidRepositoryURL(
             "That address names a user, which was neither used nor stored: repositories are fetched without one. "
-            f"Try {address.removesuffix('.git')}."
+            f"Try {address.removesuffix('.git')}. Where only ssh leads to it, an operator can add a key for that host."
         )
     if port != _SSH_PORT:
         raise InvalidRepositoryURL(
             "That address names a port of ssh, and repositories are fetched over https. "
-            f"Try {address.removesuffix('.git')}, with the port of https if it is not 443."
+            f"Try {address.removesuffix('.git')}, with the port of https if it is not 443. Where only ssh leads to it, "
+            "an operator can add a key for that host."
         )
     return address

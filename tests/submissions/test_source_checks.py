@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ from pytest_django import Settings
 from submissions.source_checks import check_sources, readable_by_others
 from tests.submissions.source.https_host import CERTIFICATE
 
+HOST_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl"
 TOKEN = "glpat-Qx8zT3kLm5vB2nWc"
 
 
@@ -82,7 +85,7 @@ def test_files_of_keys_that_cannot_be_read_or_that_others_may_read_are_reported(
     assert [problem.split()[0] for problem in problems] == ["submissions.W002", "submissions.W008", "submissions.W008"]
     keys |= {"source_private_hosts": ["git.corp"]}
     for path, mode in ((key, 0o644), (known, 0o644)):
-        path.write_text("x")
+        path.write_text(f"git.corp {HOST_KEY}\n")
         path.chmod(mode)
     [readable] = said(settings, monkeypatch, **keys)
     assert readable.startswith(f"submissions.W004 Other accounts of this machine may read or write {key}")
@@ -92,6 +95,30 @@ def test_files_of_keys_that_cannot_be_read_or_that_others_may_read_are_reported(
     monkeypatch.setattr("submissions.source_checks.SEARCH_PATH", str(tmp_path))
     [missing] = said(settings, monkeypatch, **keys)
     assert missing == "submissions.W006 Environment 'corp' has keys for ssh, and ssh is not installed."
+
+
+@pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="ssh-keygen is not installed")
+@pytest.mark.parametrize(
+    ("port", "pinned"),
+    [(22, "git.corp"), (2222, "[git.corp]:2222"), (22, "*.corp"), (22, "hashed")],
+)
+def test_a_file_of_known_hosts_without_a_line_for_its_host_is_reported(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, port: int, pinned: str
+) -> None:
+    key, known = tmp_path / "deploy", tmp_path / "known_hosts"
+    key.touch(mode=0o600)
+    files = {"key_file": str(key), "known_hosts_file": str(known), "port": port}
+    keys: dict[str, Any] = {"source_ssh_keys": {"git.corp/team": files}, "source_private_hosts": ["git.corp"]}
+    named = "git.corp" if port == 22 else "[git.corp]:2222"
+    for others in ("", f"git.example.org {HOST_KEY}\n[git.corp]:2223 {HOST_KEY}\n"):
+        known.write_text(others)
+        [absent] = said(settings, monkeypatch, **keys)
+        assert absent.startswith(f"submissions.W010 {known} has no line for {named}")
+    known.write_text(f"{'git.corp' if pinned == 'hashed' else pinned} {HOST_KEY}\n")
+    if pinned == "hashed":
+        subprocess.run(["ssh-keygen", "-q", "-H", "-f", str(known)], check=True, capture_output=True)
+        assert "git.corp" not in known.read_text()
+    assert said(settings, monkeypatch, **keys) == []
 
 
 @pytest.mark.parametrize(("mode", "ids"), [(0o600, []), (0o640, ["submissions.W004"]), (0o604, ["submissions.W004"])])

@@ -130,6 +130,20 @@ async def test_a_host_with_another_key_than_the_pinned_one_is_told_nothing(host:
 
 
 @needs_sshd
+@pytest.mark.parametrize("proxied", [False, True])
+async def test_a_host_without_a_pinned_key_is_told_nothing_and_the_operator_is_told_what_is_missing(
+    host: SshHost, request: pytest.FixtureRequest, caplog: pytest.LogCaptureFixture, proxied: bool
+) -> None:
+    policy = {"source_proxy": request.getfixturevalue("proxy").url} if proxied else {}
+    env = environment(host, **policy)
+    host.known_hosts(NAME).write_text("", "ascii")
+    with pytest.raises(FetchFailed, match=rf"no key was pinned by which it would know {NAME}"):
+        await files_of(env, f"https://{NAME}/acme/skills")
+    assert host.commands() == []
+    assert f"known hosts has no key that {NAME} shows" in caplog.text
+
+
+@needs_sshd
 async def test_a_key_that_the_host_does_not_know_is_refused_and_is_no_proof_that_the_repository_is_gone(
     host: SshHost, caplog: pytest.LogCaptureFixture
 ) -> None:
