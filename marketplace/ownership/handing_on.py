@@ -17,7 +17,9 @@ from marketplace.models import PublisherClaim
 from marketplace.ownership.claims import CODE_PREFIX, ClaimRefused, Proof, end, note_claim, proven_claims
 from marketplace.ownership.rights import is_closed
 from marketplace.ownership.transfers import OFFER_DAYS
-from vskill.accounts.limits import limit_of
+from vskill.access_tokens.tokens import may_work_in
+from vskill.accounts.access import permitted
+from vskill.accounts.roles import Action
 from vskill.environments import WorkerEnv
 from vskill.hidden_characters import visible
 from vskill.kv.clock import database_now
@@ -43,8 +45,8 @@ def offer_claim(env: WorkerEnv, user: Any, handle: str, name: str) -> PublisherC
     if claim is None:
         raise ClaimRefused(f"{visible(handle, 60)!r} is no publisher that you have claimed. Nothing was offered.")
     receiver: Any = get_user_model()._default_manager.filter(username=name.strip(), is_active=True).first()
-    limit = limit_of(receiver) if receiver is not None else None
-    if receiver is None or receiver.pk == user.pk or (limit is not None and env.name not in limit):
+    # Of who may not even read here, whose accounts are those of other environments, nobody learns that they are there.
+    if receiver is None or receiver.pk == user.pk or not _has_place(env, receiver):
         raise ClaimRefused(f"There is no other account called {visible(name, 60)!r} here. Nothing was offered.")
     offered = {"offered_to": receiver.pk, "offered_to_name": receiver.get_username()}
     with transaction.atomic(using=env.database):
@@ -52,6 +54,10 @@ def offer_claim(env: WorkerEnv, user: Any, handle: str, name: str) -> PublisherC
             raise ClaimRefused("This claim has ended meanwhile. Nothing was offered.")
         note_claim(env, claim, "claim offered", user.get_username(), f"to {receiver.get_username()}")
     return proven_claims(env).get(pk=claim.pk)
+
+
+def _has_place(env: WorkerEnv, account: Any) -> bool:
+    return may_work_in(env, account) and permitted(account, env, Action.READ)
 
 
 def take_claim(env: WorkerEnv, user: Any, number: int) -> PublisherClaim:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -14,7 +15,7 @@ from django.utils import timezone
 
 from marketplace.models import HistoryEvent, PublisherClaim, SkillEntry, SkillTransfer
 from marketplace.ownership.claims import ClaimRefused, Proof, end, owner_claim
-from marketplace.ownership.handing_on import leave_claim, take_claim
+from marketplace.ownership.handing_on import leave_claim, offer_claim, take_claim
 from marketplace.ownership.rights import may_act_for
 from marketplace.ownership.transfers import OFFER_DAYS
 from tests.marketplace.factories import publish_example
@@ -188,3 +189,15 @@ def test_a_publisher_that_a_closed_account_has_offered_is_taken_by_nobody(env: W
     refused = signed_in(grace).post(PAGE, {"take": number()})
     assert (refused.status_code, "is closed here" in refused.content.decode()) == (422, True)
     assert owner(env) == "ada"
+
+
+def test_who_may_not_read_a_closed_registry_is_not_there_to_take_a_publisher(env: WorkerEnv, ada: Client) -> None:
+    assert ada
+    closed = replace(env, policy=replace(env.policy, access="closed"))
+    account("otto")
+    account("vera", "viewer")
+    owner_account = get_user_model()._default_manager.get(username="ada")
+    for name in ("otto", "nobody"):
+        with pytest.raises(ClaimRefused, match="There is no other account called"):
+            offer_claim(closed, owner_account, "acme", name)
+    assert offer_claim(closed, owner_account, "acme", "vera").offered_to_name == "vera"
