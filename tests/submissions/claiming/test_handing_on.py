@@ -191,8 +191,8 @@ def test_a_publisher_that_a_closed_account_has_offered_is_taken_by_nobody(env: W
     assert owner(env) == "ada"
 
 
-def test_who_may_not_read_a_closed_registry_is_not_there_to_take_a_publisher(env: WorkerEnv, ada: Client) -> None:
-    assert ada
+@pytest.mark.usefixtures("ada")
+def test_who_may_not_read_a_closed_registry_is_not_there_to_take_a_publisher(env: WorkerEnv) -> None:
     closed = replace(env, policy=replace(env.policy, access="closed"))
     account("otto")
     account("vera", "viewer")
