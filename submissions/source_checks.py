@@ -18,10 +18,11 @@ from django.core.exceptions import ImproperlyConfigured
 
 from submissions.source.fetching import source_policy
 from submissions.source.git_process import SEARCH_PATH
-from submissions.source.hosts import normalise_host, refuse_private_name
+from submissions.source.hosts import normalise_host
 from submissions.source.ssh import SSH_PORT
 from vskill.configuration import BASE_DIR
 from vskill.environments import WorkerEnv, all_environments
+from vskill.public_hosts import refuse_private_name
 from vskill.source_ssh_keys import SourceSshKey
 from vskill.webhook_secrets import WEBHOOKS
 

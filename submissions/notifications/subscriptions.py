@@ -19,10 +19,11 @@ from submissions.notifications.errors import NoSuchSubscription, SubscriptionRef
 from submissions.notifications.send import webhook_policy
 from submissions.notifications.signing import new_secret, sealed
 from submissions.outbox import Kind
-from submissions.source.hosts import normalise_host, refuse_private_name
+from submissions.source.hosts import normalise_host
 from vskill.environments import WorkerEnv
 from vskill.hidden_characters import visible
 from vskill.kv.clock import database_now
+from vskill.public_hosts import refuse_private_name
 
 logger = logging.getLogger(__name__)
 

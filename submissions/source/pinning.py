@@ -8,9 +8,10 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from submissions.source.errors import FetchFailed, HostNotAllowed
-from submissions.source.hosts import normalise_host, refuse_private_name, resolve_public
+from submissions.source.hosts import normalise_host, resolve_public
 from submissions.source.ssh import SSH
 from submissions.source.urls import SourcePolicy
+from vskill.public_hosts import refuse_private_name
 
 logger = logging.getLogger(__name__)
 

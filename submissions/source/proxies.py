@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from submissions.source.ssh_tunnel import VARIABLE
+from vskill.proxied_services import with_login
 
 
 @dataclass(frozen=True)
@@ -20,11 +21,7 @@ class Proxy:
 
     def for_git(self) -> str:
         """Return the value of git's ``http.proxy``, which holds the login."""
-        if not self.login:
-            return self.url
-        scheme, _, rest = self.url.partition("://")
-        user, _, password = self.login.partition(":")
-        return f"{scheme}://{quote(user, safe='')}:{quote(password, safe='')}@{rest}"
+        return with_login(self.url, self.login)
 
     def for_child(self) -> dict[str, Any]:
         """Return what ``PinnedClient`` takes, for a job that is written into the input of a child."""

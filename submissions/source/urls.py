@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 from marketplace.skills.publishers import CASE_BLIND_HOSTS
 from submissions.source.errors import EXAMPLE, NAMES_A_USER, InvalidRepositoryURL
-from submissions.source.hosts import normalise_host, refuse_private_name
+from submissions.source.hosts import normalise_host
 from submissions.source.logins import Login, login_for
 from submissions.source.places import Place, is_possible_ref
 from submissions.source.proxies import Proxy
@@ -19,6 +19,8 @@ from submissions.source.spellings import Written, write_out
 from submissions.source.ssh import SshKey
 from submissions.source.web_pages import split_page
 from vskill.hidden_characters import visible
+from vskill.proxied_services import is_asked_directly
+from vskill.public_hosts import refuse_private_name
 
 MAX_URL_LENGTH = 1024
 MAX_SEGMENTS = 20
@@ -57,9 +59,7 @@ class SourcePolicy:
 
     def proxy_for_service(self, url: str) -> Proxy | None:
         """Return the same for a service that the operator configured, which is also reached directly if it is local."""
-        parts = urlsplit(url)
-        host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
-        return None if refuse_private_name(host) is not None else self.proxy_for(host, port)
+        return None if is_asked_directly(url, self.unproxied) else self.proxy
 
     def login_for(self, url: str) -> Login | None:
         """Return what ``url`` is read with, or ``None`` where that is nothing; ``url`` is what is contacted."""

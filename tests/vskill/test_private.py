@@ -13,8 +13,8 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.test import Client
 
-from submissions.source.hosts import is_public, literal_address
 from vskill.private_files import keep_private
+from vskill.public_hosts import is_public, literal_address
 
 
 def settings_with(folder: Path, **variables: str) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import logging
 import re
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 from allauth.core.exceptions import ImmediateHttpResponse
@@ -12,6 +14,9 @@ from allauth.socialaccount.adapter import DefaultSocialAccountAdapter, _build_ap
 from allauth.socialaccount.providers.base import AuthProcess
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+
+from vskill.proxied_services import is_asked_directly, with_login
+from vskill.worker_context import get_worker_env
 
 logger = logging.getLogger(__name__)
 
@@ -27,6 +32,12 @@ class Adapter(DefaultSocialAccountAdapter):  # type: ignore[misc]  # django-alla
         """Return the apps of the settings, those of ``provider`` or ``client_id`` where one is named."""
         found = _build_apps_from_settings(provider=provider, client_id=client_id)
         return [app for apps in found.values() for app in apps]
+
+    def get_requests_session(self) -> Any:
+        """Return a session that asks a provider, through the proxy of the current environment where there is one."""
+        session = super().get_requests_session()
+        session.request = partial(_through_proxy, session.request)
+        return session
 
     def pre_social_login(self, request: HttpRequest, sociallogin: Any) -> None:
         """Refuse whoever may not sign in, and all but a sign-in: an account joins no other account."""
@@ -60,6 +71,16 @@ class Adapter(DefaultSocialAccountAdapter):  # type: ignore[misc]  # django-alla
         """Answer that ``request`` signed nobody in, whatever the ``error`` or ``exception`` of the ``provider`` was."""
         logger.warning("a sign-in by %s was refused: %s %s", provider.id, error, type(exception).__name__)
         raise ImmediateHttpResponse(_refused(request))
+
+
+def _through_proxy(ask: Callable[..., Any], method: str, url: str, **options: Any) -> Any:
+    """Return what ``ask`` returns for a request; a proxy that is named in it goes before those of variables."""
+    env = get_worker_env()
+    through = env.policy.source_proxy if env is not None else ""
+    if env is not None and through and not is_asked_directly(url, env.policy.source_unproxied_hosts):
+        proxy = with_login(through, env.secrets.get("source_proxy", ""))
+        options["proxies"] = {"http": proxy, "https": proxy}
+    return ask(method, url, **options)
 
 
 def _refused(request: HttpRequest) -> HttpResponse:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from submissions.notifications import send
 from submissions.notifications.send import webhook_policy
 from submissions.notifications.senders import Senders
 from submissions.sandbox.fork_server import script_server
@@ -135,6 +136,19 @@ async def test_a_child_that_waits_makes_place_for_one_that_is_needed(hook: Recei
             assert (await post(of_operators=of_operators)).found["status"] == 204
             assert len(living()) == 1
         assert senders.begun == 3
+
+
+async def test_a_webhook_to_a_host_that_only_the_proxy_reaches_goes_through_it(hook: Receiver, env: WorkerEnv) -> None:
+    with connect_proxy() as proxy:
+        through = replace(env, policy=replace(hook.trusted_by(env).policy, source_proxy=proxy.url))
+        url = f"https://{HOST}:{hook.port}/hook"
+        async with Senders(1) as senders:
+            for status, taken in ((403, False), (200, True)):
+                proxy.status = status
+                answer = await send.post(through, url, {}, b"{}", senders=senders, of_operators=False)
+                assert answer.taken is taken
+                assert len(hook.taken) == taken
+        assert proxy.targets == [f"{HOST}:{hook.port}"] * 2
 
 
 async def test_many_go_through_a_proxy_by_one_child(hook: Receiver, policy: SourcePolicy, env: WorkerEnv) -> None:

@@ -63,19 +63,26 @@ class _Handler(BaseHTTPRequestHandler):
             return False
         return True
 
+    def do_GET(self) -> None:
+        self._hand_on()
+
     def do_POST(self) -> None:
+        self._hand_on()
+
+    def _hand_on(self) -> None:
         parts = urlsplit(self.path)
         if not self._let_through(parts.netloc):
             return
-        body = self.rfile.read(int(self.headers["Content-Length"]))
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         kept = {name: value for name, value in self.headers.items() if not name.lower().startswith("proxy-")}
         onward = HTTPConnection("127.0.0.1", parts.port)
         with closing(onward):
-            onward.request("POST", parts.path, body, kept)
+            onward.request(self.command, parts.path, body or None, kept)
             self.server.proxy.ports.add(onward.sock.getsockname()[1])
             answer = onward.getresponse()
             content = answer.read()
             self.send_response(answer.status)
+            self.send_header("Content-Type", answer.headers.get("Content-Type", "text/plain"))
             self.send_header("Content-Length", str(len(content)))
             self.end_headers()
             self.wfile.write(content)

@@ -58,8 +58,8 @@ class Provider:
 
 
 @contextmanager
-def oidc_server() -> Iterator[Provider]:
-    """Run a provider on a free port, and yield it."""
+def oidc_server(name: str = "127.0.0.1") -> Iterator[Provider]:
+    """Run a provider on a free port of this machine, and yield it; ``name`` is that by which it is known."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -87,7 +87,7 @@ def oidc_server() -> Iterator[Provider]:
             pass
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        provider = Provider(f"http://127.0.0.1:{server.server_port}")
+        provider = Provider(f"http://{name}:{server.server_port}")
         configuration = {
             "issuer": provider.address,
             "authorization_endpoint": f"{provider.address}/authorize",
