@@ -9,8 +9,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final
 
-from marketplace.following_models import FOLLOW_PREFIX
 from marketplace.models import FollowedEntry
+from marketplace.models.following import FOLLOW_PREFIX
 from vskill.environments import WorkerEnv
 from vskill.kv.clock import isoformat, parse_isoformat
 from vskill.kv.namespace import KVNamespace

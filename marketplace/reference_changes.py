@@ -11,7 +11,7 @@ from django.db.models.functions import Now
 
 from marketplace.flags import FlagKind, flag
 from marketplace.models import ReferenceEntry, SkillVersion
-from marketplace.reference_models import ADDRESS_PREFIX
+from marketplace.models.references import ADDRESS_PREFIX
 from marketplace.skills.references import change_sentence, changed_references, reference_namespace, use_prefix
 from marketplace.skills.visibility import versions_in_use
 from vskill.environments import WorkerEnv

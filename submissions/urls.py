@@ -6,16 +6,21 @@ from django.urls import path, register_converter
 from django.urls.converters import StringConverter
 
 from marketplace.skills.slugs import RESERVED_SLUGS
-from submissions import api, api_many, described, job_pages, live_status, submit_page, views
+from submissions.api import described
+from submissions.api import many as api_many
+from submissions.api import views as api
+from submissions.api.staff import blocks, operating, reviewing
 from submissions.claiming import clawhub_transfers
 from submissions.claiming import views as claiming
 from submissions.external_scans import views as external_scans
 from submissions.following import views as following
 from submissions.notifications import feeds as notification_feeds
 from submissions.notifications import pages as notifications
+from submissions.pages import jobs as job_pages
+from submissions.pages import live_status, views
+from submissions.pages import submit as submit_page
 from submissions.scan_again import clawhub_report, clawhub_scan
 from submissions.scan_again import views as scan_again
-from submissions.staff_api import blocks, operating, reviewing
 from submissions.uploads import views as uploads
 from submissions.uploads import withdraw_page, withdraw_views
 

@@ -16,8 +16,8 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
 
 from marketplace.models import PublisherClaim, SkillTransfer
+from marketplace.models.ownership import BY_OPERATOR, OFFERED, PROVEN, WAITING, WITHDRAWN
 from marketplace.ownership.one_owner import why_not_of_one_owner
-from marketplace.ownership_models import BY_OPERATOR, OFFERED, PROVEN, WAITING, WITHDRAWN
 from marketplace.skills.publishers import publisher_of
 from marketplace.skills.store import record_event
 from vskill.environments import WorkerEnv

@@ -17,8 +17,8 @@ from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 
 from marketplace.models import SkillEntry, SkillTransfer, SkillVersion
+from marketplace.models.ownership import DECLINED, DONE, LAPSED, OFFERED, UNDONE, WITHDRAWN
 from marketplace.ownership.rights import is_closed
-from marketplace.ownership_models import DECLINED, DONE, LAPSED, OFFERED, UNDONE, WITHDRAWN
 from marketplace.records import SkillRecord
 from marketplace.skills.blocklist import is_blocked
 from marketplace.skills.latest import kept_versions

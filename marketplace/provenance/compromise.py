@@ -15,6 +15,7 @@ from django.db import transaction
 from django.db.models import Max, Q
 
 from marketplace.models import HistoryEvent, LogState, SigningKey, TreeHead, VersionSignature
+from marketplace.models.provenance import ReplacedSignature
 from marketplace.provenance.entries import note_key_compromised
 from marketplace.provenance.key_rotation import ids_of, replace_keys
 from marketplace.provenance.keys import SigningKeyError
@@ -24,7 +25,6 @@ from marketplace.provenance.log_check import log_faults
 from marketplace.provenance.reading import signs
 from marketplace.provenance.resigning import doubted, sign_anew
 from marketplace.provenance.verification import why_not_vouched
-from marketplace.provenance_models import ReplacedSignature
 from vskill.environments import WorkerEnv
 from vskill.kv.clock import database_now, isoformat
 

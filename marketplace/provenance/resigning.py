@@ -10,11 +10,11 @@ from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 
 from marketplace.models import SigningKey, VersionSignature
+from marketplace.models.provenance import ReplacedSignature
 from marketplace.provenance.keys import SigningKeys
 from marketplace.provenance.known_keys import hold_good_keys
 from marketplace.provenance.statements import signature_of
 from marketplace.provenance.verification import why_not_vouched
-from marketplace.provenance_models import ReplacedSignature
 from vskill.environments import WorkerEnv
 
 _AT_ONCE: Final = 50

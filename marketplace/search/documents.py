@@ -9,8 +9,8 @@ from collections.abc import Collection
 from typing import Final
 from urllib.parse import urlsplit
 
-from marketplace.derived_models import SearchDocument
 from marketplace.models import SkillEntry
+from marketplace.models.derived import SearchDocument
 from marketplace.records import SkillRecord
 from marketplace.search.text import tokenize
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from django.db.models import Sum
 
-from marketplace.derived_models import DownloadDay
 from marketplace.errors import MarketplaceError
 from marketplace.models import SkillEntry, SkillVersion
+from marketplace.models.derived import DownloadDay
 from marketplace.provenance.entries import note_closed, note_opened
 from marketplace.records import SkillRecord
 from marketplace.skills.counts import DOWNLOADS, Key, change_counts

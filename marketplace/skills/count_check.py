@@ -9,8 +9,8 @@ from typing import Any, Final
 from django.db import connections, transaction
 from django.db.models import Count, Q, Sum
 
-from marketplace.derived_models import DownloadDay, SkillCount, SkillCountChange, SkillFacet
 from marketplace.models import SkillEntry, SkillVersion
+from marketplace.models.derived import DownloadDay, SkillCount, SkillCountChange, SkillFacet
 from marketplace.records import Visibility
 from marketplace.skills.counts import (
     CAPABILITY,

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from django.db import connections
 
-from marketplace.derived_models import SkillCount, SkillCountChange
+from marketplace.models.derived import SkillCount, SkillCountChange
 from marketplace.skills.counts import (
     COLUMNS,
     DOWNLOADS,

@@ -17,7 +17,7 @@ from typing import Final
 
 from django.db import connections, transaction
 
-from marketplace.derived_models import SkillCount, SkillCountChange
+from marketplace.models.derived import SkillCount, SkillCountChange
 from marketplace.records import SkillRecord
 from marketplace.skills.visibility import is_public
 from vskill.environments import WorkerEnv

@@ -16,8 +16,8 @@ from django.db import IntegrityError, connections, transaction
 from django.db.models import BigIntegerField, Case, F, Q, Sum, Value, When
 from django.utils.crypto import salted_hmac
 
-from marketplace.derived_models import CountedClient, DownloadDay
 from marketplace.models import SkillEntry
+from marketplace.models.derived import CountedClient, DownloadDay
 from marketplace.records import read_audience
 from marketplace.skills.counts import count_download_of_day
 from vskill.accounts.audiences import PUBLIC

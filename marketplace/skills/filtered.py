@@ -16,8 +16,8 @@ from typing import Any, Final, NamedTuple
 from django.db.models import Exists, F, Func, OuterRef, QuerySet
 from django.db.models.lookups import Exact, LessThanOrEqual
 
-from marketplace.derived_models import SkillFacet
 from marketplace.models import SkillEntry
+from marketplace.models.derived import SkillFacet
 from marketplace.skills.count_reads import KeptCounts, read_kept
 from marketplace.skills.counts import COUNTED_FACETS, TOTAL, Key, list_of
 from marketplace.skills.handles import present_handle

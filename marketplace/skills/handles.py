@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Final
 
-from marketplace.derived_models import SkillCount, SkillCountChange
 from marketplace.models import SkillEntry, SkillTransfer
-from marketplace.ownership_models import DONE, UNDONE
+from marketplace.models.derived import SkillCount, SkillCountChange
+from marketplace.models.ownership import DONE, UNDONE
 from marketplace.skills.counts import PUBLISHER
 from marketplace.skills.publishers import publisher_of
 from marketplace.skills.visibility import visible_skills

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from django.db.models import QuerySet
 
-from marketplace.derived_models import SkillCount, SkillCountChange
 from marketplace.models import SkillEntry
+from marketplace.models.derived import SkillCount, SkillCountChange
 from marketplace.search.engines import by_position, matching
 from marketplace.search.text import query_terms
 from marketplace.skills.count_reads import counts_of

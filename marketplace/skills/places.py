@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from django.db.models import QuerySet
 
 from marketplace.models import SkillEntry
-from marketplace.ownership_models import SkillPlace
+from marketplace.models.ownership import SkillPlace
 from marketplace.records import SkillRecord
 from marketplace.skills.publishers import skill_identity
 from vskill.environments import WorkerEnv

@@ -12,7 +12,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from marketplace.models import ReferenceEntry, SkillVersion
-from marketplace.reference_models import ADDRESS_PREFIX, LONGEST_URL, USE_PREFIX
+from marketplace.models.references import ADDRESS_PREFIX, LONGEST_URL, USE_PREFIX
 from vskill.environments import WorkerEnv
 from vskill.kv.clock import database_now, isoformat, parse_isoformat
 from vskill.kv.codec import encode

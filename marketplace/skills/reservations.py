@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from urllib.parse import unquote
 
 from marketplace.models import PublisherClaim
-from marketplace.ownership_models import BY_OPERATOR, PROVEN
+from marketplace.models.ownership import BY_OPERATOR, PROVEN
 from marketplace.skills.publishers import ACCOUNTS, is_uploaded, owned_by, publisher_of
 from marketplace.skills.slugs import base_slug
 from vskill.environments import WorkerEnv

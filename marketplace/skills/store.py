@@ -14,9 +14,9 @@ from django.db import IntegrityError, transaction
 from django.db.models import F, QuerySet
 from django.db.models.functions import Now
 
-from marketplace.derived_models import SkillFacet
 from marketplace.errors import SkillNotFound
 from marketplace.models import ALIAS_PREFIX, SKILL_PREFIX, HistoryEvent, SkillEntry, SkillVersion
+from marketplace.models.derived import SkillFacet
 from marketplace.provenance.entries import note_change
 from marketplace.records import SkillRecord
 from marketplace.search.documents import index_skill

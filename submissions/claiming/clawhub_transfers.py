@@ -12,8 +12,8 @@ from django.views.decorators.csrf import csrf_exempt
 from marketplace.api.http import SAFE, json_response
 from marketplace.errors import SkillNotFound
 from marketplace.models import SkillTransfer
+from marketplace.models.ownership import DONE
 from marketplace.ownership.transfers import TransferRefused, open_until
-from marketplace.ownership_models import DONE
 from submissions.claiming.by_token import Named, decide_for, offer_for
 from submissions.claiming.offers import offers_of
 from submissions.source.errors import SourceError

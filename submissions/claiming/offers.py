@@ -7,10 +7,10 @@ from typing import Any, Final
 
 from marketplace.catalog import find_skill_sync
 from marketplace.models import SkillEntry, SkillTransfer
+from marketplace.models.ownership import PROVEN
 from marketplace.ownership.claims import claims_of
 from marketplace.ownership.rights import may_act_for
 from marketplace.ownership.transfers import TransferRefused, accept, home_below, offer, open_offers, refuse
-from marketplace.ownership_models import PROVEN
 from marketplace.skills.publishers import publisher_of, upload_address
 from submissions.source.fetching import repository_url
 from submissions.uploads.owners import belongs_to, speaks_for

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_http_methods
 
 from marketplace.addresses import publisher_href
 from marketplace.models import PublisherClaim
+from marketplace.models.ownership import PROVEN
 from marketplace.ownership.claims import (
     HOURS,
     PROOF_WORDS,
@@ -24,7 +25,6 @@ from marketplace.ownership.claims import (
     prove,
 )
 from marketplace.ownership.handing_on import claims_offered_to, leave_claim, offer_claim, take_claim
-from marketplace.ownership_models import PROVEN
 from submissions.claiming.offers import (
     MOST_SHOWN,
     accept_offer,

@@ -8,9 +8,9 @@ from typing import Any, Final
 from marketplace.catalog import find_skill_sync
 from marketplace.errors import SkillNotFound
 from marketplace.models import SkillEntry, SkillTransfer
+from marketplace.models.ownership import PROVEN
 from marketplace.ownership.claims import claims_of, proven_claims
 from marketplace.ownership.transfers import TransferRefused, accept, offer, open_offers, refuse, skills_of_publisher
-from marketplace.ownership_models import PROVEN
 from marketplace.skills.publishers import claimed_address, is_uploaded, owner_identity, publisher_of
 from submissions.claiming.offers import MOST_SHOWN, may_withdraw, offer_from, offer_to, receiving_repository
 from submissions.source.errors import SourceError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.csrf import csrf_exempt
 
-from submissions.api_answers import not_allowed
+from submissions.api.answers import not_allowed
 from submissions.external_scans.errors import ResultRefused
 from submissions.external_scans.results import Posted, receive
 from submissions.external_scans.signing import SIGNATURE_HEADER, TIMESTAMP_HEADER

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.csrf import csrf_exempt
 
-from submissions.api_answers import not_allowed
+from submissions.api.answers import not_allowed
 from submissions.following.signatures import Delivery, Sender
 from submissions.following.webhooks import Checked, WebhookRefused, check, take
 from vskill.accounts.access import asks_for

@@ -15,7 +15,7 @@ from marketplace.external_scans import ExternalScan, ScanState
 from marketplace.pages.external import EXTERNAL_WORDS
 from marketplace.skills.near_names import near_slugs
 from marketplace.skills.newest_scan import newest_scan
-from submissions.api_answers import BadRequest, body_object, error_answer, errors_answered, not_allowed, texts_of
+from submissions.api.answers import BadRequest, body_object, error_answer, errors_answered, not_allowed, texts_of
 from submissions.external_scans.errors import NothingToScan, TooManyScans
 from submissions.scan_again.ask import OwnScan, Standing, ask_again, standing
 from vskill.environments import WorkerEnv

@@ -9,9 +9,9 @@ from django.contrib.auth.models import AbstractBaseUser
 
 from marketplace.catalog import find_skill_sync
 from marketplace.models import SkillEntry
+from marketplace.models.ownership import PROVEN
 from marketplace.ownership.claims import claims_of
 from marketplace.ownership.rights import owns
-from marketplace.ownership_models import PROVEN
 from marketplace.skills.handles import short_handle
 from marketplace.skills.publishers import ACCOUNTS, claimed_address, is_uploaded, publisher_of, upload_address
 from marketplace.skills.reservations import why_slug_reserved

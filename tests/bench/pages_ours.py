@@ -31,8 +31,8 @@ from django.contrib.auth import get_user_model
 from django.core.management import call_command
 from django.test import AsyncClient, override_settings
 
-from marketplace.derived_models import SkillCount
 from marketplace.models import SkillEntry, SkillVersion
+from marketplace.models.derived import SkillCount
 from marketplace.skill_sets.editing import Choice, Told, create_collection
 from marketplace.skill_sets.reading import find_collection
 from marketplace.skills.counts import COUNTED_FACETS

@@ -21,9 +21,9 @@ from submissions.states import State
 from submissions.store.queries import read_submission
 from submissions.store.transitions import transition
 from tests.marketplace.factories import publish_example
+from tests.submissions.api.staff.staff import OPERATE, REVIEW, token_of
+from tests.submissions.api.test_described import DOCUMENT, reads
 from tests.submissions.factories import make_submissions
-from tests.submissions.staff_api.staff import OPERATE, REVIEW, token_of
-from tests.submissions.test_described import DOCUMENT, reads
 from vskill.access_tokens.scopes import Scope
 from vskill.accounts.roles import Role
 from vskill.environments import WorkerEnv

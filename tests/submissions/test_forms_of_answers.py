@@ -20,9 +20,9 @@ from submissions.store.queries import read_submission
 from submissions.store.transitions import transition
 from tests.marketplace.provenance.signing_registry import signing_with
 from tests.routes import PLACE, every_route
+from tests.submissions.api.staff.staff import OPERATE, REVIEW
+from tests.submissions.api.test_described import Registry, reads
 from tests.submissions.factories import make_submission
-from tests.submissions.staff_api.staff import OPERATE, REVIEW
-from tests.submissions.test_described import Registry, reads
 from vskill.access_tokens.models import AccessToken
 from vskill.access_tokens.scopes import Scope
 from vskill.access_tokens.tokens import make_token, revoke

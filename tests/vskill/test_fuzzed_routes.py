@@ -19,7 +19,7 @@ from django.urls import resolve
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from marketplace.report_models import VisitorReport
+from marketplace.models.reports import VisitorReport
 from marketplace.skills.blocklist import BlockKind, add_block
 from submissions.states import State
 from tests.marketplace.factories import publish_example

@@ -11,8 +11,8 @@ from django.contrib.auth import get_user_model
 from django.core.management.base import CommandError, CommandParser
 
 from marketplace.models import PublisherClaim, SkillEntry
+from marketplace.models.ownership import PROVEN
 from marketplace.ownership.claims import ClaimRefused, end, grant, owner_claim
-from marketplace.ownership_models import PROVEN
 from marketplace.skills.handles import present_handle
 from marketplace.skills.publishers import owner_identity, publisher_of
 from vskill.environments import WorkerEnv

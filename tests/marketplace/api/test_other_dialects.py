@@ -11,7 +11,7 @@ import pytest
 from django.test import Client
 
 from marketplace.catalog import find_skill_sync, quarantine_skill, yank_version
-from marketplace.derived_models import CountedClient, DownloadDay
+from marketplace.models.derived import CountedClient, DownloadDay
 from marketplace.skills.blocklist import BlockKind, add_block
 from tests.marketplace.factories import publish_example
 from vskill.environments import WorkerEnv

@@ -12,8 +12,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from marketplace.catalog import SkillFilters, list_skills
-from marketplace.derived_models import SkillCount
 from marketplace.models import SkillEntry
+from marketplace.models.derived import SkillCount
 from marketplace.pages.list_query import FACETS, SORTS, ListQuery
 from marketplace.pages.lists import home_context, list_context, publisher_context
 from marketplace.skills import filtered, listing

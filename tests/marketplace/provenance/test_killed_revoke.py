@@ -15,11 +15,11 @@ from django.core.management import call_command
 from pytest_django.fixtures import Settings
 
 from marketplace.models import LogLeaf, LogPending, SigningKey, SkillVersion, VersionSignature
+from marketplace.models.provenance import ReplacedSignature
 from marketplace.provenance.key_rotation import ids_of
 from marketplace.provenance.keys import read_keys, write_keys
 from marketplace.provenance.signing import sign_published
 from marketplace.provenance.verification import verify_version
-from marketplace.provenance_models import ReplacedSignature
 from tests.marketplace.factories import publish_example
 from tests.marketplace.provenance.killed_revoke import WRITES
 from tests.vskill.kv.test_processes import ROOT, database_url

@@ -22,6 +22,7 @@ from securesystemslib.exceptions import VerificationError
 from securesystemslib.signer._key import SSlibKey
 
 from marketplace.models import ArchiveBlob, HistoryEvent, LogLeaf, SigningKey, SkillVersion, TreeHead, VersionSignature
+from marketplace.models.provenance import ReplacedSignature
 from marketplace.provenance import signing
 from marketplace.provenance.compromise import Revocation, revoke
 from marketplace.provenance.key_rotation import ids_of, replace_keys
@@ -32,7 +33,6 @@ from marketplace.provenance.signing import sign_published
 from marketplace.provenance.statements import signature_of
 from marketplace.provenance.trust import KeyCompromised
 from marketplace.provenance.verification import Check, verify_version
-from marketplace.provenance_models import ReplacedSignature
 from submissions.recovery.problems import Kind
 from submissions.recovery.provenance_checks import unsigned_problems
 from tests.marketplace.factories import publish_example

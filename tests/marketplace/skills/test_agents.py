@@ -10,7 +10,7 @@ from django.apps import apps
 from django.db import connections
 from django.test import Client
 
-from marketplace.derived_models import SearchDocument, SkillFacet
+from marketplace.models.derived import SearchDocument, SkillFacet
 from marketplace.records import SkillRecord
 from marketplace.skills.agents import agents_of
 from marketplace.skills.search_check import wrong_documents

@@ -21,10 +21,10 @@ from django.db import connection, connections, transaction
 
 from marketplace import catalog
 from marketplace.catalog import SkillFilters, figures, list_skills, publish_skill
-from marketplace.derived_models import DownloadDay, SkillCount, SkillCountChange
 from marketplace.errors import MarketplaceError
 from marketplace.flags import FlagKind, clear, flag
 from marketplace.models import SkillEntry, SkillVersion
+from marketplace.models.derived import DownloadDay, SkillCount, SkillCountChange
 from marketplace.records import Visibility
 from marketplace.skills import filtered
 from marketplace.skills.count_check import mend_counts, recount, wrong_counts

@@ -15,8 +15,8 @@ from django.core.management import call_command
 from django.db import connection, connections, transaction
 
 from marketplace.catalog import list_skills
-from marketplace.derived_models import CountedClient, DownloadDay
 from marketplace.models import SkillEntry
+from marketplace.models.derived import CountedClient, DownloadDay
 from marketplace.skills.count_reads import activity
 from marketplace.skills.downloads import RECENT_DAYS, count_download_sync, recount_recent
 from tests.marketplace.factories import publish_example, write_entries

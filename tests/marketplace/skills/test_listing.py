@@ -10,9 +10,9 @@ from django.db.models import F
 from django.test.utils import CaptureQueriesContext
 
 from marketplace.catalog import SORTS, SkillFilters, facet_counts, list_skills, quarantine_skill
-from marketplace.derived_models import DownloadDay
 from marketplace.errors import InvalidListing
 from marketplace.models import SkillEntry
+from marketplace.models.derived import DownloadDay
 from marketplace.skills.downloads import count_download_sync, recount_recent
 from tests.marketplace.factories import publish_example, write_entries
 from vskill.environments import WorkerEnv

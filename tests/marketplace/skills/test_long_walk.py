@@ -7,8 +7,8 @@ from collections import Counter
 import pytest
 from django.db.models import F
 
-from marketplace.derived_models import SearchDocument
 from marketplace.models import SkillEntry
+from marketplace.models.derived import SearchDocument
 from marketplace.search.documents import FIELDS, position_of
 from marketplace.skills.filtered import SkillFilters
 from marketplace.skills.listing import SORTS, list_skills

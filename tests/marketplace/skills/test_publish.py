@@ -17,8 +17,8 @@ from marketplace.catalog import (
     publish_skill,
     rename_skill,
 )
-from marketplace.derived_models import SearchDocument, SkillFacet
 from marketplace.models import ArchiveBlob, HistoryEvent, SkillEntry, SkillVersion
+from marketplace.models.derived import SearchDocument, SkillFacet
 from marketplace.skills.answers import search_sync
 from marketplace.skills.blocklist import BlockKind, add_block
 from tests.marketplace.factories import make_publication, publish_example

@@ -20,8 +20,8 @@ from marketplace.catalog import (
     rename_skill,
     resolve_slug_sync,
 )
-from marketplace.derived_models import SearchDocument
 from marketplace.models import HistoryEvent, SkillEntry, SkillVersion
+from marketplace.models.derived import SearchDocument
 from tests.marketplace.factories import make_publication, publish_example
 from vskill.environments import WorkerEnv
 

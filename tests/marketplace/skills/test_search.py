@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from marketplace.catalog import SkillFilters, list_skills, quarantine_skill, restore, yank_version
-from marketplace.derived_models import SearchDocument
 from marketplace.errors import InvalidListing
 from marketplace.models import SkillEntry
+from marketplace.models.derived import SearchDocument
 from marketplace.records import SkillRecord
 from marketplace.search.documents import document_of
 from marketplace.search.text import MAX_TOKEN_LENGTH, query_terms, tokenize

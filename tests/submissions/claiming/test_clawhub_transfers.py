@@ -17,9 +17,9 @@ from marketplace.ownership.claims import end, grant, owner_claim
 from marketplace.ownership.transfers import OFFER_DAYS
 from marketplace.skills.audience import show_to
 from tests.marketplace.factories import publish_example
+from tests.submissions.api.test_described import DOCUMENT, check
 from tests.submissions.claiming.handing import PAGE, offered
 from tests.submissions.front_door import drain
-from tests.submissions.test_described import DOCUMENT, check
 from tests.submissions.uploads.uploading import FILES, publish_form, token_for
 from vskill.access_tokens.scopes import Scope
 from vskill.environments import WorkerEnv

@@ -12,8 +12,8 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 
 from marketplace.catalog import figures
-from marketplace.derived_models import SkillCount
 from marketplace.models import ALIAS_PREFIX, LaterScan, PastScan, SkillEntry, SkillVersion
+from marketplace.models.derived import SkillCount
 from marketplace.skills.counts import fold
 from marketplace.skills.store import skill_namespace
 from submissions.messages import VERIFY

@@ -15,7 +15,7 @@ from django.test.utils import CaptureQueriesContext
 
 from marketplace.catalog import quarantine_skill
 from marketplace.models import SkillEntry
-from marketplace.ownership_models import SkillPlace
+from marketplace.models.ownership import SkillPlace
 from marketplace.skills.audience import show_to
 from marketplace.skills.publishers import skill_identity
 from marketplace.skills.sources import note_folders, skills_of_repository

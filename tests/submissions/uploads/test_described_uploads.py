@@ -13,8 +13,8 @@ from marketplace.catalog import quarantine_skill
 from marketplace.models import SkillVersion
 from submissions.uploads.requests import MOST_JSON
 from tests.marketplace.factories import publish_example
+from tests.submissions.api.test_described import check
 from tests.submissions.front_door import EVIL, drain
-from tests.submissions.test_described import check
 from tests.submissions.uploads.uploading import (
     FILES,
     SKILLS,

@@ -10,7 +10,7 @@ from typing import Any
 from django.db.models import F
 
 from marketplace.models import ReferenceEntry
-from marketplace.reference_models import ADDRESS_PREFIX
+from marketplace.models.references import ADDRESS_PREFIX
 from tests.marketplace.pages.page_factory import contract, publish, reference
 from tests.submissions.source.https_host import HttpsHost
 from tests.submissions.source.lfs.lfs_host import send

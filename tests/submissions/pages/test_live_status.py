@@ -13,8 +13,8 @@ from django.test import AsyncClient, Client
 
 from marketplace.models import SkillEntry
 from marketplace.skills.audience import show_to_everybody, show_to_members
-from submissions import live_status
 from submissions.models import SubmissionEntry
+from submissions.pages import live_status
 from submissions.states import State
 from submissions.store.records import Submission
 from submissions.store.transitions import transition

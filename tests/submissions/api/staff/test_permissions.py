@@ -17,8 +17,8 @@ from marketplace.skills.blocklist import is_blocked
 from submissions.states import State
 from submissions.store.queries import history, read_submission
 from tests.marketplace.factories import publish_example
+from tests.submissions.api.staff.staff import CALLS, OPERATE, REVIEW, call, token_of
 from tests.submissions.factories import make_submission
-from tests.submissions.staff_api.staff import CALLS, OPERATE, REVIEW, call, token_of
 from vskill.access_tokens.models import AccessToken
 from vskill.access_tokens.scopes import Scope
 from vskill.access_tokens.token_form import new_token

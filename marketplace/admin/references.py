@@ -10,8 +10,8 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.safestring import SafeString
 
 from marketplace.models import ReferenceEntry
+from marketplace.models.references import ADDRESS_PREFIX
 from marketplace.reference_changes import ACTOR
-from marketplace.reference_models import ADDRESS_PREFIX
 from vskill.processes.last_runs import LastRun, last_run
 from vskill.read_only_admin import ChoiceFilter, ReadOnlyAdmin, prefix_range, pretty_json
 from vskill.worker_context import require_worker_env

@@ -16,8 +16,8 @@ from submissions.queue.pause import pause
 from submissions.states import State
 from submissions.store.queries import history, read_submission
 from tests.marketplace.factories import publish_example
+from tests.submissions.api.staff.staff import OPERATE, call, token_of
 from tests.submissions.factories import make_submission, messages_of
-from tests.submissions.staff_api.staff import OPERATE, call, token_of
 from vskill.access_tokens.scopes import Scope
 from vskill.accounts.roles import Role
 from vskill.environments import WorkerEnv

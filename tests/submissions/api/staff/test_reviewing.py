@@ -17,8 +17,8 @@ from submissions.states import State
 from submissions.store.queries import history, read_submission
 from submissions.store.signs import keep_signs
 from submissions.verification.findings import Finding, FindingKind, Severity
+from tests.submissions.api.staff.staff import REVIEW, call, token_of
 from tests.submissions.factories import make_submission, make_submissions
-from tests.submissions.staff_api.staff import REVIEW, call, token_of
 from vskill.access_tokens.scopes import Scope
 from vskill.accounts.roles import Role
 from vskill.environments import WorkerEnv

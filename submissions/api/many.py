@@ -8,7 +8,7 @@ from typing import Any, Final
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.csrf import csrf_exempt
 
-from submissions.api_answers import (
+from submissions.api.answers import (
     BadRequest,
     body_object,
     error_answer,

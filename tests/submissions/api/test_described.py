@@ -22,7 +22,7 @@ from marketplace.models import SkillVersion
 from marketplace.provenance.signing import sign_published
 from marketplace.skill_sets.editing import Choice, Told, create_collection
 from marketplace.skills.blocklist import BlockKind, add_block
-from submissions import described
+from submissions.api import described
 from submissions.discovery import DiscoveredSkill, Discovery
 from submissions.jobs.records import Job
 from submissions.jobs.work import start_job

@@ -6,17 +6,17 @@ from typing import Any, Final
 
 from marketplace.operations import OPERATIONS as OF_SKILLS
 from marketplace.skills.blocklist import BlockKind
-from submissions.described_shapes import ID, NEXT_CURSOR, STEP, SUBMISSION_FIELDS, TEXT_OR_NULL, paged
-from submissions.review.decide import DECISIONS
-from submissions.review.queue import FILTERS
-from submissions.staff_api.calls import (
+from submissions.api.described_shapes import ID, NEXT_CURSOR, STEP, SUBMISSION_FIELDS, TEXT_OR_NULL, paged
+from submissions.api.staff.calls import (
     DEFAULT_PAGE,
     LONGEST_REASON,
     LONGEST_TEXT,
     MOST_ON_PAGE,
     SEEN_DIGITS,
 )
-from submissions.staff_api.operating import SUBMISSION_OPERATIONS
+from submissions.api.staff.operating import SUBMISSION_OPERATIONS
+from submissions.review.decide import DECISIONS
+from submissions.review.queue import FILTERS
 from submissions.states import State
 from vskill.openapi import (
     BOOLEAN,

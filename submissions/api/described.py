@@ -10,13 +10,13 @@ from django.http import HttpResponseBase
 
 from marketplace.api import described
 from marketplace.api.http import SAFE, ApiCall, api_view, tagged_response
-from submissions import described_clawhub
-from submissions.api import MAX_PAGE as MOST_SUBMISSIONS
-from submissions.api_many import LONGEST_WORDS, MAX_PAGE
-from submissions.described_shapes import ID, NEXT_CURSOR, STATE, STEP, SUBMISSION_FIELDS, TEXT_OR_NULL, paged
+from submissions.api import described_clawhub
+from submissions.api.described_shapes import ID, NEXT_CURSOR, STATE, STEP, SUBMISSION_FIELDS, TEXT_OR_NULL, paged
+from submissions.api.many import LONGEST_WORDS, MAX_PAGE
+from submissions.api.staff import described as of_staff
+from submissions.api.views import MAX_PAGE as MOST_SUBMISSIONS
 from submissions.jobs.progress import STANDINGS
 from submissions.listings import PAGE
-from submissions.staff_api import described as of_staff
 from submissions.store.queries import INDEX_PAGE
 from vskill.openapi import (
     BOOLEAN,

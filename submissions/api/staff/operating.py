@@ -12,12 +12,12 @@ from marketplace.models import ALIAS_PREFIX, SKILL_PREFIX, HistoryEvent, SkillEn
 from marketplace.operations import OPERATIONS as OF_SKILLS
 from marketplace.skills.store import locked_skill
 from marketplace.skills.visibility import light_versions
-from submissions.api_answers import BadRequest
+from submissions.api.answers import BadRequest
+from submissions.api.staff.calls import NOTHING_DONE, OF_LISTS, Refused, StaffCall, page_of, staff_view
 from submissions.operations import OPERATIONS as OF_SUBMISSIONS
 from submissions.presentation import as_json, transition_as_json
 from submissions.queue.database import get_queue
 from submissions.queue.pause import get_pause_sync
-from submissions.staff_api.calls import NOTHING_DONE, OF_LISTS, Refused, StaffCall, page_of, staff_view
 from submissions.states import State
 from submissions.store.queries import history, read_submission
 from submissions.store.records import Submission

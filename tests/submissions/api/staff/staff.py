@@ -10,8 +10,8 @@ from django.contrib.auth import get_user_model
 from django.test import Client
 from django.utils import timezone
 
-from submissions import described
-from tests.submissions.test_described import check
+from submissions.api import described
+from tests.submissions.api.test_described import check
 from vskill.access_tokens.scopes import Scope
 from vskill.access_tokens.tokens import make_token
 from vskill.accounts.roles import Role

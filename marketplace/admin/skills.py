@@ -12,38 +12,17 @@ from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from marketplace.block_admin import BlockAdmin
-from marketplace.claim_admin import ClaimAdmin
-from marketplace.flag_admin import FlagAdmin
-from marketplace.known_bad_admin import KnownBadAdmin
 from marketplace.models import ALIAS_PREFIX, SKILL_PREFIX, HistoryEvent, SkillEntry, SkillVersion
 from marketplace.operations import FOR_MANY, OPERATIONS, Operation, team_operations
 from marketplace.pages.wording import VERDICTS
 from marketplace.records import Visibility
-from marketplace.reference_admin import ReferenceAdmin
-from marketplace.report_admin import ReportAdmin
-from marketplace.skill_sets.admin import CollectionAdmin
 from marketplace.skills.visibility import light_versions
-from marketplace.transfer_admin import TransferAdmin
 from marketplace.visitor_reports.reports import open_reports
 from vskill.accounts.audiences import MEMBERS
 from vskill.accounts.teams import name_of_audience
 from vskill.operations_admin import OperationsAdmin
 from vskill.read_only_admin import ChoiceFilter, ReadOnlyAdmin, prefix_range, pretty_json
 from vskill.worker_context import require_worker_env
-
-__all__ = [
-    "BlockAdmin",
-    "ClaimAdmin",
-    "CollectionAdmin",
-    "FlagAdmin",
-    "HistoryAdmin",
-    "KnownBadAdmin",
-    "ReferenceAdmin",
-    "ReportAdmin",
-    "SkillAdmin",
-    "TransferAdmin",
-]
 
 Target = tuple[SkillEntry, str]
 """A skill, and the version that an operation is for; empty for an operation on the whole skill."""

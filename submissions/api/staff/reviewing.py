@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from submissions.api.staff.calls import LONGEST_TEXT, OF_LISTS, Refused, StaffCall, page_of, staff_view
 from submissions.models import HeldSubmission
 from submissions.presentation import as_json, transition_as_json
 from submissions.review.decide import DECISIONS, decide
 from submissions.review.queue import FILTERS, ORDER, count_left, narrowed
 from submissions.review.undo import undo
 from submissions.review_rank import has_open_appeal, review_rank, strength_words
-from submissions.staff_api.calls import LONGEST_TEXT, OF_LISTS, Refused, StaffCall, page_of, staff_view
 from submissions.store.evidence import all_evidence_sync, findings_of
 from submissions.store.queries import history, read_submission
 from submissions.store.records import Submission

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, Phase, given
 from hypothesis import settings as hypothesis_settings
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
-from submissions import described
+from submissions.api import described
 from tests.marketplace.factories import publish_example
 from tests.submissions.uploads.uploading import token_for
 from vskill.environments import WorkerEnv

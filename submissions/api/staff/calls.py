@@ -14,7 +14,7 @@ from django.views.decorators.csrf import csrf_exempt
 from marketplace.errors import SkillNotFound
 from marketplace.skills.blocklist import InvalidBlock
 from marketplace.skills.moderation import ReasonMissing
-from submissions.api_answers import (
+from submissions.api.answers import (
     BadRequest,
     body_object,
     error_answer,

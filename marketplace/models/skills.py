@@ -8,66 +8,13 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from marketplace.archive_models import ArchiveBlob
-from marketplace.collection_models import Collection, CollectionSkill
-from marketplace.derived_models import DownloadDay, SearchDocument, SearchToken, SkillFacet
 from marketplace.fields import JSONTextField, indexes_by_time
-from marketplace.flag_models import LaterScan, PastScan, SkillFlag
-from marketplace.following_models import FollowedEntry
-from marketplace.history_models import HistoryEvent
-from marketplace.known_bad_models import KnownBad, KnownBadShingle, VersionShingle
-from marketplace.ownership_models import PublisherClaim, SkillTransfer
-from marketplace.provenance_models import (
-    LogLeaf,
-    LogNode,
-    LogPending,
-    LogState,
-    SigningKey,
-    TreeHead,
-    VersionSignature,
-)
 from marketplace.records import SkillRecord
-from marketplace.reference_models import ReferenceEntry
-from marketplace.report_models import VisitorReport
 from marketplace.shown_to import WithAudience
 from vskill.kv.clock import parse_isoformat
 from vskill.kv.codec import decode, storable
 from vskill.kv.fields import KeyField
 from vskill.kv.models import AbstractKVEntry, KVEntry
-
-__all__ = [
-    "ALIAS_PREFIX",
-    "SKILL_PREFIX",
-    "ArchiveBlob",
-    "BlockEntry",
-    "Collection",
-    "CollectionSkill",
-    "DownloadDay",
-    "FollowedEntry",
-    "HistoryEvent",
-    "KnownBad",
-    "KnownBadShingle",
-    "LaterScan",
-    "LogLeaf",
-    "LogNode",
-    "LogPending",
-    "LogState",
-    "PastScan",
-    "PublisherClaim",
-    "ReferenceEntry",
-    "SearchDocument",
-    "SearchToken",
-    "SigningKey",
-    "SkillEntry",
-    "SkillFacet",
-    "SkillFlag",
-    "SkillTransfer",
-    "SkillVersion",
-    "TreeHead",
-    "VersionShingle",
-    "VersionSignature",
-    "VisitorReport",
-]
 
 SKILL_PREFIX = "skill:"
 ALIAS_PREFIX = "skill:alias:"

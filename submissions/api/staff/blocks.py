@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from marketplace.skills.blocklist import Block, BlockKind, add_block, block_for, block_page, remove_block
 from marketplace.skills.publishers import full_address
-from submissions.api_answers import limit_of
-from submissions.staff_api.calls import DEFAULT_PAGE, MOST_ON_PAGE, OF_LISTS, StaffCall, staff_view
+from submissions.api.answers import limit_of
+from submissions.api.staff.calls import DEFAULT_PAGE, MOST_ON_PAGE, OF_LISTS, StaffCall, staff_view
 from vskill.access_tokens.scopes import Scope
 from vskill.kv.errors import VersionConflict
 

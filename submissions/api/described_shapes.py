@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from submissions.api_answers import LIMIT_DIGITS
+from submissions.api.answers import LIMIT_DIGITS
 from submissions.states import State
 from vskill.openapi import MOMENT, TEXT, Schema, in_path, or_null, query, shape
 

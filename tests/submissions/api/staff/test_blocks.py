@@ -11,7 +11,7 @@ from django.db import connections
 
 from marketplace.models import HistoryEvent
 from marketplace.skills.blocklist import BlockKind, add_block, is_blocked
-from tests.submissions.staff_api.staff import OPERATE, call, token_of
+from tests.submissions.api.staff.staff import OPERATE, call, token_of
 from vskill.access_tokens.scopes import Scope
 from vskill.accounts.roles import Role
 from vskill.environments import WorkerEnv

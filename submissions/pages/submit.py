@@ -17,13 +17,13 @@ from marketplace.catalog import find_skill
 from marketplace.skills.publishers import skill_identity
 from submissions.chosen_audiences import AudienceRefused, audience_to_submit, words_for, words_to_choose
 from submissions.discovery import DiscoveredSkill, Discovery, discover
-from submissions.forms import ChoiceForm, RepositoryForm
 from submissions.intake import Accepted, Outcome, is_offered
 from submissions.job_presentation import job_href
 from submissions.jobs.records import Job
 from submissions.jobs.work import AT_ONCE, take_in
 from submissions.listings import Choice, ListingExpired, ListingPage, keep_listing, matching, page_of
 from submissions.models import SubmissionEntry
+from submissions.pages.forms import ChoiceForm, RepositoryForm
 from submissions.presentation import shown_slugs, submission_path
 from submissions.source.errors import SourceError
 from submissions.source_audiences import audience_of_source, refuse_unseen

@@ -1,0 +1,1 @@
+"""The pages of the submissions: submitting, the queue, one submission, jobs."""
