@@ -20,7 +20,7 @@ from submissions.source.git_errors import NOT_SHOWN
 from submissions.source.logins import covers
 from vskill.accounts.audiences import PUBLIC, seeing, team_audience
 from vskill.accounts.teams import WORDS, teams_of
-from vskill.environments import WorkerEnv
+from vskill.environments import Policy, WorkerEnv
 from vskill.visitors.reads import page_reads
 
 # No team has it: what is shown to a team that is not there is shown to nobody.
@@ -68,9 +68,27 @@ def unseen_rows(env: WorkerEnv) -> Q | None:
 def _words(env: WorkerEnv) -> dict[str, str]:
     """Return what the policy calls the audience of each place that it says something of."""
     policy = env.policy
-    opened = [*(one.place for one in policy.source_credentials), *(one.place for one in policy.source_ssh_keys)]
-    by_default = dict.fromkeys(opened, policy.credential_audience) if policy.credential_audience != "public" else {}
+    by_default = (
+        dict.fromkeys(_opened(policy), policy.credential_audience) if policy.credential_audience != "public" else {}
+    )
     return {**by_default, **dict(policy.audiences)}
+
+
+def _opened(policy: Policy) -> list[str]:
+    """Return the places that are read with a credential or a key, and those that are read from such a mirror.
+
+    A repository is known by its own address, and a credential by that of the mirror it is read from.
+    """
+    places = [*(one.place for one in policy.source_credentials), *(one.place for one in policy.source_ssh_keys)]
+    found = list(places)
+    for prefix, mirror in policy.source_rewrites:
+        known, there = (url.removeprefix("https://").rstrip("/") for url in (prefix, mirror))
+        for place in places:
+            if covers(place, mirror):
+                found.append(known)
+            elif place.casefold().startswith(f"{there.casefold()}/"):
+                found.append(known + place[len(there) :])
+    return found
 
 
 def _audiences(env: WorkerEnv) -> dict[str, str]:

@@ -125,6 +125,26 @@ def test_the_longest_place_counts_and_credentials_have_an_audience_where_none_is
     }
 
 
+def test_what_is_read_from_a_mirror_with_a_credential_or_a_key_has_that_audience_by_its_own_address() -> None:
+    files = {"key_file": "/a/key", "known_hosts_file": "/a/hosts"}
+    env = rules(
+        source_rewrites=[
+            ["https://github.com/acme/", "https://ssh.github.com/acme/"],
+            ["https://git.corp.example/", "https://mirror.corp.example/git"],
+            ["https://open.example/", "https://mirror.example/open/"],
+            ["https://here.example/", "file:///srv/git/"],
+        ],
+        source_credentials={"mirror.corp.example/git/hr": {"kind": "token", "secret": "one"}},
+        source_ssh_keys={"ssh.github.com": files, "mirror.example/other": files},
+        credential_audience="members",
+    )
+    urls = [
+        *("https://github.com/acme/x", "https://github.com/other/x", "https://git.corp.example/hr/x"),
+        *("https://git.corp.example/open/x", "https://open.example/a/x", "https://here.example/a/x"),
+    ]
+    assert [audience_of_source(env, url) for url in urls] == [MEMBERS, PUBLIC, MEMBERS, PUBLIC, PUBLIC, PUBLIC]
+
+
 def test_lists_leave_out_what_is_not_to_be_seen_in_whichever_way_it_is_written() -> None:
     env = rules(
         audiences={"git.corp.example": "members", "git.corp.example/open": "public", "github.com/acme": "members"}

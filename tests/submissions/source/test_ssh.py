@@ -69,14 +69,16 @@ def host(tmp_path: Path) -> Iterator[SshHost]:
         yield serving
 
 
-def environment(host: SshHost, *, key: str = "deploy", pinned: str = "host", **policy: Any) -> WorkerEnv:
+def environment(
+    host: SshHost, *, key: str = "deploy", pinned: str = "host", place: str = f"{NAME}/acme", **policy: Any
+) -> WorkerEnv:
     options = {
         "key_file": str(host.folder / key),
-        "known_hosts_file": str(host.known_hosts(NAME, pinned)),
+        "known_hosts_file": str(host.known_hosts(place.partition("/")[0], pinned)),
         "user": host.user,
         "port": host.port,
     }
-    given = {"source_private_hosts": [NAME], "source_ssh_keys": {f"{NAME}/acme": options}, **policy}
+    given = {"source_private_hosts": [NAME], "source_ssh_keys": {place: options}, **policy}
     secrets = {"source_proxy": "LOGIN"} if "source_proxy" in policy else {}
     return build_environment("corp", {"policy": given, "secrets": secrets}, {"LOGIN": PROXY_LOGIN})
 
@@ -235,6 +237,16 @@ async def test_ssh_does_not_go_past_a_proxy_that_lets_nothing_through(
     assert "(proxy)" not in str(caught.value)
     assert host.connections == 0
     assert proxy.ports == set()
+
+
+@needs_sshd
+async def test_an_ssh_server_with_another_name_than_its_host_is_reached_by_a_rewrite(
+    host: SshHost, proxy: ConnectProxy
+) -> None:
+    rewrites = [[f"https://{NAME}/acme/", "https://ssh.test.example/acme/"]]
+    env = environment(host, place="ssh.test.example/acme", source_proxy=proxy.url, source_rewrites=rewrites)
+    assert await files_of(env, f"git@{NAME}:acme/skills.git") == ["one/SKILL.md", "two/SKILL.md"]
+    assert set(proxy.targets) == {f"ssh.test.example:{host.port}"}
 
 
 @needs_sshd
