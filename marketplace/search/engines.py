@@ -103,17 +103,24 @@ def by_position(skills: QuerySet[SkillEntry]) -> QuerySet[SkillEntry]:
 
 
 def nearest(
-    alias: str, alternatives: Sequence[Sequence[str]], most: int, *, whole_words: bool = False
+    alias: str,
+    alternatives: Sequence[Sequence[str]],
+    most: int,
+    *,
+    in_names: bool = False,
+    whole_words: bool = False,
 ) -> list[int] | None:
     """Return the keys of the first ``most`` skills in which the terms are, in the order of ``by_position``.
 
-    That is whatever else is asked of them; with ``whole_words``, a term has to be a token and not only begin one.
+    That is whatever else is asked of them; ``in_names`` of the name alone, and with ``whole_words``, a term has to be a
+    token and not only begin one.
     ``None`` where the engine of the database ``alias`` gives this order by itself: PostgreSQL would look up the skill
     of each document that has the words before it sorts them.
     """
     if _is_sqlite(alias) or not any(alternatives):
         return None
-    asked = f"SELECT skill_id FROM {_DOCUMENTS} WHERE words @@ %s::tsquery ORDER BY id DESC LIMIT %s"  # noqa: S608 - constants
+    vector = _vector(in_names)
+    asked = f"SELECT skill_id FROM {_DOCUMENTS} WHERE {vector} @@ %s::tsquery ORDER BY id DESC LIMIT %s"  # noqa: S608 - constants
     wanted = [terms for terms in alternatives if terms]
     with connections[alias].cursor() as cursor:
         cursor.execute(asked, [_tsquery(wanted, _WHOLE if whole_words else _BEGINNING), most])

@@ -77,6 +77,9 @@ class Hits:
         self._read = 0
         self._at_once = MOST_SCORED + 1
         self._names: list[Row] | None = None
+        # What was read of documents, with how many were wanted, and of their skills.
+        self._documents: dict[tuple[Asked, bool, bool], tuple[int, list[int]]] = {}
+        self._looked_up: dict[int, Row | None] = {}
 
     @cached_property
     def asked(self) -> Asked:
@@ -119,22 +122,49 @@ class Hits:
         self._first, self._read = self._rows(asked, most), most
 
     def _rows(self, asked: Asked, most: int) -> list[Row]:
-        # Some are left out by what else the skills pass.
-        some = most + most // 4
         # Whole words come first where there are enough: they score higher, and what begins with several words is read
         # by PostgreSQL in four times the time.
         for whole in (True, False):
-            near = None if self._few else nearest(self._skills.db, asked.alternatives, some, whole_words=whole)
-            if near is None:
-                break
-            if whole and len(near) < some:
-                continue
-            found = {row[0]: row for row in rows_of(self._skills, "pk", near).values_list(*_READ)}
-            rows = [found[pk] for pk in near if pk in found][:most]
-            if len(rows) == most or len(near) < some:
+            if (rows := self._nearest(asked, most, whole_words=whole)) is not None:
                 return rows
         matched = by_position(matching(self._skills, asked.alternatives, few=self._few))
         return list(matched.values_list(*_READ)[:most])
+
+    def _nearest(
+        self, asked: Asked, most: int, *, in_names: bool = False, whole_words: bool = False
+    ) -> list[Row] | None:
+        """Return the first rows by the nearest documents, ``None`` where there are too few of these to tell."""
+        # Some are left out by what else the skills pass.
+        some = most + most // 4
+        near = self._near(asked, some, in_names=in_names, whole_words=whole_words)
+        if near is None or (whole_words and len(near) < some):
+            return None
+        following: list[int] = []
+        if in_names and len(near) < MOST_SCORED:
+            # What else has the words is scored beside them: the skills of both are looked up by one statement.
+            ahead = self._at_once + self._at_once // 4
+            following = self._near(asked, ahead, in_names=False, whole_words=True) or []
+        self._look_up([*near, *following])
+        rows = [row for pk in near if (row := self._looked_up[pk]) is not None][:most]
+        return rows if len(rows) == most or len(near) < some else None
+
+    def _near(self, asked: Asked, some: int, *, in_names: bool, whole_words: bool) -> list[int] | None:
+        """Return the keys of the nearest documents; ``None`` where the engine gives its order by itself."""
+        if self._few:
+            return None
+        limit, found = self._documents.get((asked, in_names, whole_words), (0, []))
+        if some > limit:
+            read = nearest(self._skills.db, asked.alternatives, some, in_names=in_names, whole_words=whole_words)
+            if read is None:
+                return None
+            limit, found = self._documents[asked, in_names, whole_words] = (some, read)
+        return found[:some]
+
+    def _look_up(self, keys: Sequence[int]) -> None:
+        """Read the rows of skills that pass, and remember which do not."""
+        if new := [pk for pk in dict.fromkeys(keys) if pk not in self._looked_up]:
+            passing = {row[0]: row for row in rows_of(self._skills, "pk", new).values_list(*_READ)}
+            self._looked_up |= {pk: passing.get(pk) for pk in new}
 
     def _is_few(self, number: int) -> bool:
         return len(self.first_rows(number + 1)) <= number
@@ -188,6 +218,8 @@ class Hits:
         return list(dict.fromkeys([*self._exact(), *names]))[:MOST_SCORED]
 
     def _read_names(self, asked: Asked) -> list[Row]:
+        if (rows := self._nearest(asked, MOST_SCORED, in_names=True)) is not None:
+            return rows
         found = by_position(matching(self._skills, asked.alternatives, in_names=True, few=self._few))
         return list(found.values_list(*_READ)[:MOST_SCORED])
 
