@@ -80,7 +80,7 @@ def test_a_list_is_read_by_one_statement_for_its_counts_and_one_for_its_rows(
 def test_the_names_of_skills_are_searched_for_the_best_hits_alone(env: WorkerEnv) -> None:
     def searches_names(sort: str) -> bool:
         statements = asked(partial(list_skills, env, SkillFilters(query="skill"), sort=sort))
-        return any("name : (" in one or ".names @@" in one for one in statements)
+        return any("name : (" in one or "names @@" in one for one in statements)
 
     assert [searches_names(sort) for sort in ("relevance", "newest", "name")] == [True, False, False]
 
