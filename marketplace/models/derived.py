@@ -31,6 +31,25 @@ class SearchDocument(models.Model):
         return str(self.name)
 
 
+class NameSpelling(models.Model):
+    """A word that names of skills have, and one of its spellings: itself, or without one of its letters.
+
+    See ``search.spelling``. A word is kept when no skill has it any more, and whoever may see one with it or not.
+    """
+
+    namespace = models.CharField(max_length=64)
+    spelling = KeyField(max_length=32)
+    word = KeyField(max_length=32)
+
+    class Meta:
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.UniqueConstraint(fields=["namespace", "spelling", "word"], name="name_spelling_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.spelling} for {self.word}"
+
+
 class SearchToken(models.Model):
     """A token of a skill in the index that the release before searched; kept while that one may still run."""
 

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from marketplace.models import SkillEntry
 from marketplace.models.derived import SearchDocument
 from marketplace.records import SkillRecord
+from marketplace.search.spelling import add_words
 from marketplace.search.text import tokenize
 
 # The highest numbers come first, so documents are numbered by their downloads, and of equals the newest comes first.
@@ -56,9 +57,9 @@ def index_skill(row: SkillEntry, record: SkillRecord, body: str, alias: str) -> 
     """
     documents = SearchDocument.objects.using(alias)
     documents.filter(skill_id=row.pk).delete()
-    documents.create(
-        id=position_of(row.pk, row.downloads), namespace=row.namespace, skill_id=row.pk, **document_of(record, body)
-    )
+    fields = document_of(record, body)
+    documents.create(id=position_of(row.pk, row.downloads), namespace=row.namespace, skill_id=row.pk, **fields)
+    add_words(alias, row.namespace, [fields["name"]])
 
 
 def index_body(skill_id: int, version: str, body: str, alias: str) -> None:

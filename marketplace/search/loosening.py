@@ -5,30 +5,27 @@ Each step is taken only where the one before found nothing, so that what somebod
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import partial
 from typing import Final
 
 from django.db.models import QuerySet
 
 from marketplace.models import SkillEntry
-from marketplace.search.engines import any_of, by_position, matching
+from marketplace.search.engines import any_of, matching
+from marketplace.search.spelling import near_words
 
 # A repaired word costs a few look-ups in the index, and a longer query is not a name with a slip in it.
-_MOST_REPAIRED: Final = 5
-# A word is looked for among the names with a word that begins as it does, the most downloaded ones first.
-_BEGINNINGS: Final = (3, 2, 1)
-_NAMES: Final = 200
-# Share of letters in common, as difflib counts it: one wrong, missing, doubled or swapped letter in a word of four.
-_LEAST_LIKENESS: Final = 0.74
+_MOST_REPAIRED: Final = 8
 # Of two words, one is half of what was meant.
 _LEAST_FOR_FEWER: Final = 3
 # What is left of a word without its ending has to say something.
 _LEAST_STEM: Final = 4
 _ENDINGS: Final = (("ies", 3), ("sses", 2), ("shes", 2), ("ches", 2), ("xes", 2), ("s", 1), ("ing", 3), ("ed", 2))
 
+Near = Callable[[Sequence[str]], Mapping[str, Sequence[str]]]
+"""What returns the words of names that are like each term, as ``near_words`` does."""
 Matches = Callable[..., QuerySet[SkillEntry]]
 """What finds skills by alternatives, as ``matching`` does among its skills."""
 
@@ -51,23 +48,39 @@ def as_typed(terms: Sequence[str]) -> Asked:
     return Asked((tuple(terms),), tuple(terms))
 
 
-def loosened(skills: QuerySet[SkillEntry], terms: Sequence[str], *, few: bool = False) -> Asked:
+def loosened(
+    skills: QuerySet[SkillEntry],
+    terms: Sequence[str],
+    *,
+    namespace: str,
+    finds: Callable[[Asked], bool],
+    few: bool = False,
+) -> Asked:
     """Return the strictest looser search that finds some of ``skills``; that for ``terms`` as they are where none does.
 
-    ``few`` says that these are few. Call it where the terms as they are find nothing.
+    ``namespace`` is that of the skills, ``finds`` says whether a search finds any of them, and ``few`` that these are
+    few. Call it where the terms as they are find nothing.
     """
-    matches = partial(matching, skills, few=few)
-    found = (asked for asked in _looser(matches, terms) if any_of(matches(asked.alternatives)))
-    return next(found, as_typed(terms))
+    near = partial(near_words, skills.db, namespace)
+    looser = _looser(partial(matching, skills, few=few), near, terms)
+    return next((asked for asked in looser if finds(asked)), as_typed(terms))
 
 
-def _looser(matches: Matches, terms: Sequence[str]) -> Iterator[Asked]:
+def _looser(matches: Matches, near_of: Near, terms: Sequence[str]) -> Iterator[Asked]:
     """Yield one search after the other, each looser than the one before it."""
     words = tuple(dict.fromkeys(_stem(term) for term in terms))
-    if words != tuple(terms):
-        yield Asked((words,), words, loose=True)
-    if len(terms) <= _MOST_REPAIRED:
-        repaired = [_repaired(matches, term) for term in terms]
+    stems = [Asked((words,), words, loose=True)] if words != tuple(terms) else []
+    if len(terms) > _MOST_REPAIRED:
+        yield from stems
+    else:
+        near = near_of(terms)
+        # A word of a name is no slip, whoever has it. Of others the stem is found wherever the term is.
+        slips = {term for term in terms if term not in near[term] and not any_of(matches([[_stem(term)]]))}
+        if not slips:
+            yield from stems
+        repaired = [
+            _nearest(matches, near[term]) if term in slips else _known(matches, term, near[term]) for term in terms
+        ]
         missing = repaired.count("")
         words = tuple(dict.fromkeys(word for word in repaired if word))
         if not missing:
@@ -91,16 +104,13 @@ def _stem(term: str) -> str:
     return term
 
 
-def _repaired(matches: Matches, term: str) -> str:
-    """Return the term where it is found, else its stem or the nearest word of a name, and '' where none is near."""
-    for word in dict.fromkeys((term, _stem(term))):
-        if any_of(matches([[word]])):
-            return word
-    for length in _BEGINNINGS:
-        start = term[:length]
-        having = by_position(matches([[start]], in_names=True))
-        names = having.values_list("search_document__name", flat=True)[:_NAMES]
-        known = {word for name in names for word in name.split() if word.startswith(start)}
-        if near := get_close_matches(term, sorted(known), n=1, cutoff=_LEAST_LIKENESS):
-            return near[0]
-    return ""
+def _known(matches: Matches, term: str, near: Sequence[str]) -> str:
+    """Return a term that is found, or its stem where that alone is."""
+    stem = _stem(term)
+    return term if stem == term or term in near or any_of(matches([[term]])) else stem
+
+
+def _nearest(matches: Matches, near: Sequence[str]) -> str:
+    """Return the word of a name that is nearest to a term that is not found, '' where none is near."""
+    # Some of them may be of skills that whoever asks does not see, and what is searched for instead is told.
+    return next((word for word in near if any_of(matches([[word]], in_names=True))), "")

@@ -160,7 +160,8 @@ class FilteredSkills:
     @cached_property
     def hits(self) -> Hits:
         """Return what the query finds."""
-        return Hits(self._passing(), self.filters.query, few=self._are_few(), best_first=self._best_first)
+        given: dict[str, Any] = {"namespace": self.env.name, "best_first": self._best_first}
+        return Hits(self._passing(), self.filters.query, few=self._are_few(), **given)
 
     def _rarest(self, without: str = "") -> str:
         names = [name for name in self._facets if name != without]

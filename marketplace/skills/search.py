@@ -58,17 +58,19 @@ class Hits:
         query: str,
         *,
         few: bool = False,
+        namespace: str,
         best_first: bool = True,
         asked: Asked | None = None,
     ) -> None:
         """Begin with nothing read.
 
-        ``few`` says that the ``skills`` are few, whatever the words are, ``best_first`` that the best are asked for,
-        and ``asked`` is what other hits of the same query were searched by.
+        ``namespace`` is that of the ``skills``, ``few`` says that these are few, whatever the words are, ``best_first``
+        that the best are asked for, and ``asked`` is what other hits of the same query were searched by.
         """
         self._skills = skills
         self._every: QuerySet[SkillEntry] = SkillEntry.objects.using(skills.db)
         self._few = few
+        self._namespace = namespace
         self._best_first = best_first
         self._query = query
         self._given = asked
@@ -96,11 +98,16 @@ class Hits:
         if self._first:
             return typed
         self._read, self._names = 0, None
-        return loosened(self._skills, typed.terms, few=self._few)
+        given: dict[str, Any] = {"namespace": self._namespace, "few": self._few}
+        return loosened(self._skills, typed.terms, finds=self._finds, **given)
+
+    def _finds(self, asked: Asked) -> bool:
+        self._read_first(asked, self._at_once)
+        return bool(self._first)
 
     def among(self, skills: QuerySet[SkillEntry], *, few: bool = False) -> Hits:
         """Return what the same search finds among other ``skills``; ``few`` says that these are few."""
-        return Hits(skills, self._query, few=few, asked=self.asked)
+        return Hits(skills, self._query, few=few, namespace=self._namespace, asked=self.asked)
 
     @property
     def _terms(self) -> tuple[str, ...]:

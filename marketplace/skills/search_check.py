@@ -11,14 +11,26 @@ from django.db.models import OuterRef, Subquery
 from marketplace.errors import MalformedRecord
 from marketplace.models import SearchDocument, SkillEntry, SkillVersion
 from marketplace.search.documents import FIELDS, document_of, index_skill, position_of
+from marketplace.search.spelling import unknown_words, words_of
 from vskill.environments import WorkerEnv
 
 _AT_ONCE: Final = 500
 
 
 def wrong_documents(env: WorkerEnv) -> list[int]:
-    """Return the keys of the skills whose document is missing or is not what the skill says; all skills are read."""
-    return [row.pk for row in _skills(env).iterator(_AT_ONCE) if _is_wrong(row)]
+    """Return the keys of the skills whose document is missing or is not what the skill says; all skills are read.
+
+    So are those whose names have words that are not kept.
+    """
+    wrong: set[int] = set()
+    having: dict[str, int] = {}
+    for row in _skills(env).iterator(_AT_ONCE):
+        if _is_wrong(row):
+            wrong.add(row.pk)
+        elif (document := getattr(row, "search_document", None)) is not None:
+            having.update(dict.fromkeys(words_of([document.name]), row.pk))
+    wrong.update(having[word] for word in unknown_words(env.database, env.name, having))
+    return sorted(wrong)
 
 
 def mend_documents(env: WorkerEnv, wrong: list[int]) -> None:

@@ -30,6 +30,8 @@ def measure_pages(database: str, skills: int) -> list[Row]:
         few = _publish(environment)
         run_to_end([*OURS, "prepare", str(skills - _FEW)], environment)
         many = _publish(environment)
+        run_to_end([*OURS, "public"], environment)
+        let_it_count(environment["DATABASE_URL"])
         told = last_line(run_to_end([*OURS, "measure", str(_REQUESTS)], environment))
         visited = measure_visitors(area, told["public"], environment, _VISITED)
     rows = [Row(area, "the trivial page, p95", told["trivial"], "ms")]
@@ -42,6 +44,9 @@ def measure_pages(database: str, skills: int) -> list[Row]:
         title = f"{page['kind']}: {page['path']}"
         rows.append(at_most(area, title, page["ratio"], BARS[page["kind"]]))
         rows.append(Row(area, f"{title}, median", page["of_medians"], "x"))
+    for kind, of_set in told["set"].items():
+        rows.append(at_most(area, f"{kind}: every query of the set", of_set["p95"], BARS[kind]))
+        rows.append(at_most(area, f"{kind}: the slowest query of the set, median", of_set["slowest"], BARS[kind]))
     return rows + visited
 
 

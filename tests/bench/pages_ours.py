@@ -1,4 +1,7 @@
-"""Our part of the measurement of pages, in a process of its own: ``prepare SKILLS``, ``publish COUNT``, ``measure N``.
+"""Our part of the measurement of pages, in a process of its own.
+
+It takes ``prepare SKILLS``, ``publish COUNT``, ``public`` (publish the skills that the set of queries is about), or
+``measure N``.
 
 Requests go through the whole application in this process, without a network. Each round asks for every address once,
 in another order, and for the trivial pages again and again in between, so that a machine that is slow for a while is
@@ -16,6 +19,7 @@ from pathlib import Path
 from statistics import median, quantiles
 from tempfile import TemporaryDirectory
 from typing import Any, Final
+from urllib.parse import urlencode
 from uuid import uuid4
 
 import django
@@ -42,13 +46,17 @@ from marketplace.skills.publish import publish_skill
 from tests.bench.page_addresses import (
     ADMIN,
     API_ORDERS,
+    SEARCH_API,
+    SEARCH_PAGE,
     Address,
     Sample,
     admin_addresses,
     deep_beside_first,
     public_addresses,
 )
+from tests.bench.query_set import read_queries, read_skills
 from tests.bench.ready import say
+from tests.bench.search_ours import ours
 from tests.marketplace.factories import make_publication
 from vskill.environments import WorkerEnv, get_environment
 from vskill.kv.threads import close_database_threads, readers
@@ -63,6 +71,8 @@ _BETWEEN: Final = 6
 # Rows of a page of the admin.
 _OF_A_PAGE: Final = ReadOnlyAdmin.list_per_page
 _IN_A_COLLECTION: Final = 20
+# There are 200 queries in the set, each asked of the page and of the API.
+_ROUNDS_OF_SET: Final = 5
 FINE: Final = frozenset({200, 301, 401, 404, 410})
 
 
@@ -164,6 +174,20 @@ async def measure(env: WorkerEnv, rounds: int) -> dict[str, Any]:
                 await ask(TRIVIAL)
                 await ask(TRIVIAL_ADMIN)
             await ask(address)
+    queries = [one.text for one in read_queries()]
+    of_set = {
+        SEARCH_PAGE: [Address(SEARCH_PAGE, f"/skills?{urlencode({'q': one})}") for one in queries],
+        SEARCH_API: [Address(SEARCH_API, f"/api/v1/search?{urlencode({'q': one})}") for one in queries],
+    }
+    asked = [one for each in of_set.values() for one in each]
+    beside_set: list[float] = []
+    for _round in range(min(rounds, _ROUNDS_OF_SET)):
+        chance.shuffle(asked)
+        for number, address in enumerate(asked):
+            if number % _BETWEEN == 0:
+                await ask(TRIVIAL)
+                beside_set.append(times[TRIVIAL][-1])
+            await ask(address)
     pages: list[dict[str, Any]] = []
     for one in addresses:
         beside = times[TRIVIAL_ADMIN if one.kind == ADMIN else TRIVIAL]
@@ -173,11 +197,18 @@ async def measure(env: WorkerEnv, rounds: int) -> dict[str, Any]:
     deep = {first.path: median(times[one]) / median(times[first]) for first, one in deep_beside_first(sample)}
     return {
         "deep": deep,
+        "set": {kind: _of_set([times[one] for one in each], beside_set) for kind, each in of_set.items()},
         "trivial": _p95(times[TRIVIAL]),
         "trivial_admin": _p95(times[TRIVIAL_ADMIN]),
         "pages": pages,
         "public": [one.path for one in addresses if one.kind != ADMIN],
     }
+
+
+def _of_set(queries: list[list[float]], beside: list[float]) -> dict[str, float]:
+    """Return the 95th percentile of all requests of the set, and the median of the slowest query."""
+    slowest = max(median(one) for one in queries)
+    return {"p95": _p95([time for one in queries for time in one]) / _p95(beside), "slowest": slowest / median(beside)}
 
 
 def _p95(milliseconds: list[float]) -> float:
@@ -190,6 +221,9 @@ def main() -> None:
         prepare(int(sys.argv[2]))
         return
     env = get_environment("default")
+    if sys.argv[1] == "public":
+        ours(read_skills())
+        return
     if sys.argv[1] == "publish":
         say(run_with_worker_env(env, publish, env, int(sys.argv[2])))
         return

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 def searched(env: WorkerEnv, query: str) -> str:
     """Return what is searched for in place of a query, ``*`` for all words but one of it, and '' for what was typed."""
-    asked = Hits(listed_skills(SkillEntry.objects.using(env.database)), query).asked
+    asked = Hits(listed_skills(SkillEntry.objects.using(env.database)), query, namespace=env.name).asked
     return f"{'*' if asked.lacks_one else ''}{' '.join(asked.terms)}" if asked.loose else ""
 
 
