@@ -67,7 +67,7 @@ def of_disabled_webhook(env: WorkerEnv, one: NotificationSubscription, to: Notif
         to=[to.address],
         headers={
             # The same for a repeat of the same mail.
-            "Message-ID": f"<webhook-{one.pk}.{one.disabled_at:%Y%m%d%H%M%S}@{host}>",
+            "Message-ID": f"<webhook-{one.pk}.{one.disabled_at:%Y%m%d%H%M%S%f}@{host}>",
             "Auto-Submitted": "auto-generated",
             "List-Unsubscribe": f"<{unsubscribe}>",
             "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",

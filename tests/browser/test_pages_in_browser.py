@@ -140,7 +140,7 @@ def test_what_has_the_focus_is_outlined(browser: Browser) -> None:
 def test_the_client_is_chosen_by_arrow_keys(browser: Browser) -> None:
     browser.open("/skills/release-notes")
     panels = browser.driver.find_elements(By.CSS_SELECTOR, ".tab-panel")
-    assert len(panels) == 5
+    assert len(panels) == 6
     assert [number for number, panel in enumerate(panels) if panel.is_displayed()] == [0]
     browser.driver.find_element(By.ID, "client-clawhub").send_keys(Keys.ARROW_RIGHT)
     assert [number for number, panel in enumerate(panels) if panel.is_displayed()] == [1]

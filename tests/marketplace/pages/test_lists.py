@@ -17,6 +17,9 @@ from marketplace.provenance.signing import sign_published
 from marketplace.skills.downloads import count_download_sync
 from tests.marketplace.pages.page_factory import publish
 from tests.marketplace.provenance.signing_registry import signing_with
+from tests.submissions.api.staff.staff import OPERATE, REVIEW, token_of
+from vskill.access_tokens.scopes import Scope
+from vskill.accounts.roles import Role
 from vskill.environments import WorkerEnv
 from vskill.kv.threads import writers
 
@@ -219,6 +222,7 @@ async def test_what_the_page_about_the_api_says_is_there(env: WorkerEnv, tmp_pat
         "index=&": "index=0&",
         "first=&": "first=1&",
     }
+    token = await writers.run(token_of, env, Role.ADMIN, Scope.REVIEW, Scope.OPERATE)
     # What is signed is there where the registry signs.
     with signing_with(tmp_path / "keys.pem") as signing:
         await writers.run(sign_published, signing)
@@ -229,7 +233,10 @@ async def test_what_the_page_about_the_api_says_is_there(env: WorkerEnv, tmp_pat
             if "{id}" in address or address == "/healthz":
                 continue
             url = re.sub(r"\w+=(?=&|$)&?", "", address)
-            response = await AsyncClient().get(url, headers={"X-Skills-Update-Check": "1"})
+            sent = {"X-Skills-Update-Check": "1"}
+            if address.startswith((REVIEW, OPERATE)):
+                sent["Authorization"] = f"Bearer {token}"
+            response = await AsyncClient().get(url, headers=sent)
             assert response.status_code == 200, request
 
 
