@@ -21,6 +21,8 @@ _LOOKED_AT: Final = 200
 # A term in a query of PostgreSQL.
 _BEGINNING: Final = "'{}':*"
 _WHOLE: Final = "'{}'"
+# Letters.
+_SHORT: Final = 2
 _FIELDS: Final = ("name", "tags", "owner", "repository", "description", "body")
 
 
@@ -40,16 +42,16 @@ def matching(
     if few:
         condition, asked = _unindexed(skills.db, alternatives, in_names)
         return joined.extra(where=[condition], params=asked)  # noqa: S610 - constants and parameters
-    where, words = _condition(skills.db, alternatives, in_names)
+    where, asked = _condition(skills.db, alternatives, in_names)
     tables = [_FTS] if _is_sqlite(skills.db) else []
-    return joined.extra(tables=tables, where=where, params=[words])  # noqa: S610 - constants and a parameter
+    return joined.extra(tables=tables, where=where, params=asked)  # noqa: S610 - constants and parameters
 
 
 def keys(alias: str, alternatives: Sequence[Sequence[str]]) -> RawSQL:
     """Return the keys of the skills that ``matching`` finds in the database ``alias``, as a part of another query."""
     where, asked = _condition(alias, alternatives, False)
     tables = f"{_DOCUMENTS}, {_FTS}" if _is_sqlite(alias) else _DOCUMENTS
-    return RawSQL(f"SELECT {_DOCUMENTS}.skill_id FROM {tables} WHERE {' AND '.join(where)}", (asked,))  # noqa: S608, S611 - constants
+    return RawSQL(f"SELECT {_DOCUMENTS}.skill_id FROM {tables} WHERE {' AND '.join(where)}", tuple(asked))  # noqa: S608, S611 - constants
 
 
 def _is_sqlite(alias: str) -> bool:
@@ -60,16 +62,32 @@ def _each(terms: Sequence[str], written: str, between: str) -> str:
     return f"({between.join(written.format(term) for term in terms)})"
 
 
-def _condition(alias: str, alternatives: Sequence[Sequence[str]], in_names: bool) -> tuple[list[str], str]:
-    """Return the conditions of a query, in SQL, and their parameter."""
+def _condition(alias: str, alternatives: Sequence[Sequence[str]], in_names: bool) -> tuple[list[str], list[str]]:
+    """Return the conditions of a query, in SQL, and their parameters."""
     wanted = [terms for terms in alternatives if terms]
     if _is_sqlite(alias):
         asked = " OR ".join(_each(terms, '"{}" *', " AND ") for terms in wanted)
         # With the sign, the index is read once and skills are looked up. Without it, SQLite may ask the index for each
         # skill, as it does where no order is wanted.
         where = [f"{_FTS} MATCH %s", f"{_DOCUMENTS}.id = +{_FTS}.rowid"]
-        return where, f"name : ({asked})" if in_names else asked
-    return [f"{_DOCUMENTS}.{_vector(in_names)} @@ %s::tsquery"], _tsquery(wanted)
+        return where, [f"name : ({asked})" if in_names else asked]
+    return _beginnings(f"{_DOCUMENTS}.{_vector(in_names)}", wanted)
+
+
+def _beginnings(vector: str, wanted: Sequence[Sequence[str]]) -> tuple[list[str], list[str]]:
+    """Return the conditions of PostgreSQL, and their parameters, for terms that begin tokens.
+
+    Very many tokens begin with one or two letters, and the index would collect the documents of all of them. Where the
+    other terms leave few, looking into these takes a hundredth of the time, and where they leave many, no more.
+    """
+    if len(wanted) == 1:
+        short = [term for term in wanted[0] if len(term) <= _SHORT]
+        others = [term for term in wanted[0] if len(term) > _SHORT]
+        if short and others:
+            # What is tested for being true is no condition that an index answers.
+            where = [f"{vector} @@ %s::tsquery", f"({vector} @@ %s::tsquery) IS TRUE"]
+            return where, [_tsquery([others]), _tsquery([short])]
+    return [f"{vector} @@ %s::tsquery"], [_tsquery(wanted)]
 
 
 def _vector(in_names: bool) -> str:
@@ -119,11 +137,13 @@ def nearest(
     """
     if _is_sqlite(alias) or not any(alternatives):
         return None
-    vector = _vector(in_names)
-    asked = f"SELECT skill_id FROM {_DOCUMENTS} WHERE {vector} @@ %s::tsquery ORDER BY id DESC LIMIT %s"  # noqa: S608 - constants
-    wanted = [terms for terms in alternatives if terms]
+    vector, wanted = _vector(in_names), [terms for terms in alternatives if terms]
+    where, asked = [f"{vector} @@ %s::tsquery"], [_tsquery(wanted, _WHOLE)]
+    if not whole_words:
+        where, asked = _beginnings(vector, wanted)
+    text = f"SELECT skill_id FROM {_DOCUMENTS} WHERE {' AND '.join(where)} ORDER BY id DESC LIMIT %s"  # noqa: S608 - constants
     with connections[alias].cursor() as cursor:
-        cursor.execute(asked, [_tsquery(wanted, _WHOLE if whole_words else _BEGINNING), most])
+        cursor.execute(text, [*asked, most])
         return [int(key) for (key,) in cursor.fetchall()]
 
 
