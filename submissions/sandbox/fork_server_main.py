@@ -67,7 +67,8 @@ class _Server:
                         while self._ended.recv(4096):
                             pass
                     self._report_ended()
-                else:
+                # One that ended in this round is gone already, and with it what was told to it.
+                elif self._children.get(key.data) is key.fileobj:
                     self._kill(key.data)
 
     def close(self) -> None:

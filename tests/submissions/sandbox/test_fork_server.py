@@ -172,6 +172,11 @@ async def test_a_child_that_cannot_be_started_is_an_error_of_the_machine(
         script_server.close()
 
 
+def wait_for_zombie(pid: int) -> None:
+    while "(zombie)" not in Path(f"/proc/{pid}/status").read_text():
+        os.sched_yield()
+
+
 def kill_and_wait(pid: int) -> None:
     os.kill(pid, signal.SIGKILL)
     os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
@@ -192,6 +197,34 @@ async def test_a_cancelled_call_kills_its_child_wherever_it_was(script: Path, st
         await running
     if script_server._process is not None:
         assert children_of_the_server() == []
+
+
+async def test_a_child_that_ends_while_its_call_is_given_up_ends_nothing_else(script: Path) -> None:
+    folder = script.parent
+    for name in ("pid", "go", "import"):
+        os.mkfifo(folder / name)
+    # It says its number, and ends when it is told to.
+    steps = f"open({str(folder / 'pid')!r}, 'w').write(str(os.getpid())), open({str(folder / 'go')!r}).read()"
+    running = asyncio.create_task(call(script, f"[{steps}] and 0"))
+    child = int(await asyncio.to_thread((folder / "pid").read_text))
+    server = server_pid()
+    # Meanwhile the server imports, so that it learns of both at once: first of the end, then that nobody waits.
+    slow = folder / "slow.py"
+    slow.write_text(f"open({str(folder / 'import')!r}).read()\ndef main(arguments):\n    print('null')\n")
+    imported = asyncio.create_task(answer(slow, ""))
+    held = await asyncio.to_thread((folder / "import").open, "w")
+    await asyncio.to_thread((folder / "go").write_text, "")
+    await asyncio.to_thread(wait_for_zombie, child)
+    running.cancel()
+    # As far as it gets without the server.
+    for _ in range(20):
+        await asyncio.sleep(0)
+    held.close()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert await imported is None
+    assert await answer(script, "1 == 1") is True
+    assert server_pid() == server
 
 
 def test_loops_of_several_threads_share_one_server(script: Path) -> None:

@@ -146,9 +146,12 @@ async def test_a_descendant_that_keeps_the_output_open_does_not_hold_up_the_resu
     fifo = make_fifo(tmp_path)
     code = (
         "import os, sys\n"
+        "seen, left = os.pipe()\n"
         "if os.fork() == 0:\n"
-        "    os.setsid()\n"
+        "    os.setsid(); os.write(left, b'x')\n"
         f"    open({str(fifo)!r}).read(); os._exit(0)\n"
+        # Until then it would be killed with the others of the group.
+        "os.read(seen, 1)\n"
         "print('[\"done\"]', flush=True)"
     )
     result = await run(code, tmp_path)
