@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
 from django.core.management.base import CommandError, CommandParser
-from tqdm import tqdm
 
 from vskill.environments import WorkerEnv
 from vskill.management.environment_command import EnvironmentCommand
+from vskill.management.progress import progress_bar
 from vskill.processes.machine_faults import MachineFault
 from vskill.processes.run_lock import AlreadyRunning
 
@@ -54,21 +54,10 @@ class LookingCommand(EnvironmentCommand):
             sys.exit(code)
 
     def _look(self, env: WorkerEnv, options: Mapping[str, Any]) -> int:
-        bar: tqdm[Any] = tqdm(
-            desc=f"looking at {self.looked_at} of {env.name}",
-            unit="",
-            leave=False,
-            file=sys.stderr,
-            disable=True if options["as_json"] or not options["verbosity"] else None,
-        )
-
-        def progress(done: int, total: int) -> None:
-            bar.total = total
-            bar.update(done - bar.n)
-
         asked = {name: options[name] for name in ("limit", "seconds", "dry_run")}
+        quiet = options["as_json"] or not options["verbosity"]
         try:
-            with bar:
+            with progress_bar(f"looking at {self.looked_at} of {env.name}", quiet=quiet) as progress:
                 report = self.run_in(env, {**options, "asked": {**asked, "progress": progress}})
         except AlreadyRunning as error:
             self.stderr.write(str(error))

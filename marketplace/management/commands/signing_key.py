@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from django.core.management.base import CommandError, CommandParser
-from tqdm import tqdm
 
 from marketplace.provenance.compromise import Revocation, Revoked, revoke, would_revoke
 from marketplace.provenance.keys import SigningKeyError, key_id, public_pem, write_keys
@@ -20,6 +19,7 @@ from vskill.environments import WorkerEnv
 from vskill.kv.clock import isoformat, parse_isoformat
 from vskill.kv.threads import readers, writers
 from vskill.management.environment_command import EnvironmentCommand
+from vskill.management.progress import progress_bar
 
 NOT_ALL_VOUCHED = 2
 # Of what cannot be vouched for; --json has all of it.
@@ -86,19 +86,7 @@ class Command(EnvironmentCommand):
         reports = []
         with self.connections_given_back():
             for env in self.selected_environments(options):
-                bar: tqdm[Any] = tqdm(
-                    desc=f"signing anew in {env.name}",
-                    unit="",
-                    leave=False,
-                    file=sys.stderr,
-                    disable=None if not options["as_json"] else True,
-                )
-
-                def progress(done: int, total: int, bar: tqdm[Any] = bar) -> None:
-                    bar.total = total
-                    bar.update(done - bar.n)
-
-                with bar:
+                with progress_bar(f"signing anew in {env.name}", quiet=options["as_json"]) as progress:
                     reports.append(self.run_in(env, {**options, "asked": asked, "progress": progress}))
                 self._print(reports[-1], options)
         if not any(one.keys for one in reports):

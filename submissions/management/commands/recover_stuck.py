@@ -11,12 +11,12 @@ from typing import Any, ClassVar, Final
 from django.conf import settings
 from django.core.management.base import CommandParser
 from django.db import DatabaseError
-from tqdm import tqdm
 
 from submissions.recovery.sweep import RecoveryReport, Result, recover_stuck
 from submissions.states import SWEPT_STATES, State
 from vskill.environments import WorkerEnv
 from vskill.management.environment_command import EnvironmentCommand
+from vskill.management.progress import progress_bar
 from vskill.processes.heartbeat import show_work_done
 from vskill.processes.run_lock import AlreadyRunning
 from vskill.unprepared_database import name_unprepared_database
@@ -71,20 +71,8 @@ class Command(EnvironmentCommand):
             sys.exit(code)
 
     def _sweep(self, env: WorkerEnv, options: Mapping[str, Any]) -> int:
-        bar: tqdm[Any] = tqdm(
-            desc=f"recovering {env.name}",
-            unit="",
-            leave=False,
-            file=sys.stderr,
-            disable=None if not options["as_json"] else True,
-        )
-
-        def progress(done: int, total: int) -> None:
-            bar.total = total
-            bar.update(done - bar.n)
-
         try:
-            with bar:
+            with progress_bar(f"recovering {env.name}", quiet=options["as_json"]) as progress:
                 report: RecoveryReport = self.run_in(env, {**options, "progress": progress})
         except AlreadyRunning as error:
             self.stderr.write(str(error))

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any, ClassVar
 
 from django.conf import settings
 from django.core.management.base import CommandParser
-from tqdm import tqdm
 
 from submissions.watching.watch import Pace, WatchReport, watch_references
 from vskill.environments import WorkerEnv
 from vskill.management.environment_command import EnvironmentCommand
+from vskill.management.progress import progress_bar
 
 
 class Command(EnvironmentCommand):
@@ -41,19 +40,7 @@ class Command(EnvironmentCommand):
         """Watch the references of each environment."""
         with self.connections_given_back():
             for env in self.selected_environments(options):
-                bar: tqdm[Any] = tqdm(
-                    desc=f"watching {env.name}",
-                    unit="",
-                    leave=False,
-                    file=sys.stderr,
-                    disable=None if not options["as_json"] else True,
-                )
-
-                def progress(done: int, total: int, bar: tqdm[Any] = bar) -> None:
-                    bar.total = total
-                    bar.update(done - bar.n)
-
-                with bar:
+                with progress_bar(f"watching {env.name}", quiet=options["as_json"]) as progress:
                     report: WatchReport = self.run_in(env, {**options, "progress": progress})
                 self._print(report, options)
 
