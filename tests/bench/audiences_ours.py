@@ -24,18 +24,16 @@ if __name__ == "__main__":
     os.environ["VSKILL_HOSTS"] = "testserver"
     django.setup()
 
-from asgiref.sync import async_to_sync
-from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.db import transaction
-from django.test import AsyncClient, override_settings
+from django.test import AsyncClient
 from django.utils import timezone
 
 from marketplace.models import SkillEntry
 from marketplace.skills.count_check import mend_counts
 from marketplace.skills.counts import fold
 from tests.bench.page_addresses import Address, public_addresses
-from tests.bench.pages_ours import FINE, TRIVIAL, sample_of
+from tests.bench.pages_ours import FINE, TRIVIAL, sample_of, say_measured
 from tests.bench.ready import say
 from vskill.access_tokens.scopes import Scope
 from vskill.access_tokens.tokens import make_token
@@ -43,7 +41,7 @@ from vskill.accounts.audiences import MEMBERS, team_audience
 from vskill.accounts.teams import add_members
 from vskill.environments import WorkerEnv, get_environment
 from vskill.kv.codec import encode
-from vskill.kv.threads import close_database_threads, readers, writers
+from vskill.kv.threads import readers, writers
 from vskill.models import RoleGrant, Team
 from vskill.processes.garbage import keep_what_is_loaded
 from vskill.worker_context import run_with_worker_env
@@ -134,16 +132,7 @@ def main() -> None:
     if sys.argv[1] == "hide":
         say(run_with_worker_env(env, hide, env, int(sys.argv[2])))
         return
-
-    async def run() -> dict[str, Any]:
-        told: dict[str, Any] = await run_with_worker_env(env, measure, env, int(sys.argv[2]))
-        return told
-
-    limits = dict.fromkeys(settings.RATE_LIMITS, "")
-    with override_settings(RATE_LIMITS=limits, VISITOR_SECONDS=60.0, VISITOR_WAIT=60.0):
-        told = async_to_sync(run)()
-    close_database_threads()
-    say(told)
+    say_measured(measure, env, int(sys.argv[2]))
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ import random
 import sys
 import time
 from collections import defaultdict
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from statistics import median, quantiles
 from tempfile import TemporaryDirectory
@@ -215,6 +216,19 @@ def _p95(milliseconds: list[float]) -> float:
     return quantiles(milliseconds, n=20, method="inclusive")[-1]
 
 
+def say_measured(measured: Callable[[WorkerEnv, int], Awaitable[dict[str, Any]]], env: WorkerEnv, rounds: int) -> None:
+    """Measure in an environment without limits for clients, and say what was measured."""
+
+    async def run() -> dict[str, Any]:
+        return await run_with_worker_env(env, measured, env, rounds)
+
+    limits = dict.fromkeys(settings.RATE_LIMITS, "")
+    with override_settings(RATE_LIMITS=limits, VISITOR_SECONDS=60.0, VISITOR_WAIT=60.0):
+        told = async_to_sync(run)()
+    close_database_threads()
+    say(told)
+
+
 def main() -> None:
     """Do what the command line says."""
     if sys.argv[1] == "prepare":
@@ -227,16 +241,7 @@ def main() -> None:
     if sys.argv[1] == "publish":
         say(run_with_worker_env(env, publish, env, int(sys.argv[2])))
         return
-
-    async def run() -> dict[str, Any]:
-        told: dict[str, Any] = await run_with_worker_env(env, measure, env, int(sys.argv[2]))
-        return told
-
-    limits = dict.fromkeys(settings.RATE_LIMITS, "")
-    with override_settings(RATE_LIMITS=limits, VISITOR_SECONDS=60.0, VISITOR_WAIT=60.0):
-        told = async_to_sync(run)()
-    close_database_threads()
-    say(told)
+    say_measured(measure, env, int(sys.argv[2]))
 
 
 if __name__ == "__main__":

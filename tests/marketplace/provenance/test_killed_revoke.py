@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +16,9 @@ from marketplace.provenance.key_rotation import ids_of
 from marketplace.provenance.keys import read_keys, write_keys
 from marketplace.provenance.signing import sign_published
 from marketplace.provenance.verification import verify_version
+from tests.killed_programs import run_killed
 from tests.marketplace.factories import publish_example
 from tests.marketplace.provenance.killed_revoke import WRITES
-from tests.vskill.kv.test_processes import ROOT, database_url
 from vskill.environments import get_environment
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -56,21 +52,7 @@ def test_stolen_keys_are_revoked_once_wherever_the_command_is_killed(
         sign_published(env)
         stolen[name] = ids_of(read_keys(env.policy.signing_key_file))
 
-    killed = subprocess.run(
-        [sys.executable, "-m", "tests.marketplace.provenance.killed_revoke", *POINTS],
-        cwd=ROOT,
-        env={
-            **os.environ,
-            "DATABASE_URL": database_url(),
-            "DJANGO_SETTINGS_MODULE": "vskill.settings",
-            "VSKILL_DATA_DIR": str(tmp_path / "data"),
-            "VSKILL_ENVIRONMENTS": json.dumps(environments),
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert killed.stdout.split() == [str(-signal.SIGKILL)] * len(POINTS), killed.stderr
+    run_killed("tests.marketplace.provenance.killed_revoke", POINTS, environments, tmp_path / "data")
 
     for point in POINTS:
         name = point.split(":")[0]

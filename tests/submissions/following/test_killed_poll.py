@@ -3,11 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import os
-import signal
-import subprocess
-import sys
 import tempfile
 from datetime import timedelta
 from pathlib import Path
@@ -22,9 +17,9 @@ from marketplace.models import HistoryEvent
 from submissions.following.submit import submit_commit
 from submissions.models import QueueMessage, SubmissionEntry
 from tests.git_factory import commit, git, make_repository
+from tests.killed_programs import run_killed
 from tests.submissions.following.followed import again, begin, kept, make_due, poll
 from tests.submissions.front_door import skills
-from tests.vskill.kv.test_processes import ROOT, database_url
 from vskill.environments import WorkerEnv, get_environment
 from vskill.kv.models import KVEntry
 
@@ -59,21 +54,7 @@ def test_each_commit_is_submitted_once_and_a_force_push_told_once_wherever_a_run
 
     for env in names:
         make_due(env, url)
-    killed = subprocess.run(
-        [sys.executable, "-m", "tests.submissions.following.killed_poll", *POINTS],
-        cwd=ROOT,
-        env={
-            **os.environ,
-            "DATABASE_URL": database_url(),
-            "DJANGO_SETTINGS_MODULE": "vskill.settings",
-            "VSKILL_DATA_DIR": str(tmp_path / "data"),
-            "VSKILL_ENVIRONMENTS": json.dumps(environments),
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert killed.stdout.split() == [str(-signal.SIGKILL)] * len(POINTS), killed.stderr
+    run_killed("tests.submissions.following.killed_poll", POINTS, environments, tmp_path / "data")
     # The locks of the dead end by themselves.
     KVEntry.objects.filter(key="lock:poll_followed").update(expires_at=F("expires_at") - timedelta(hours=1))
 

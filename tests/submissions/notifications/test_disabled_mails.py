@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -18,7 +17,8 @@ from submissions.notifications.deliver import deliver
 from submissions.notifications.preferences import unsubscribe, unsubscribe_token
 from submissions.notifications.subscriptions import Wish, add_webhook, disable, enable, remove
 from submissions.outbox import Kind
-from tests.submissions.notifications.mail_server import MailServer, mail_server
+from tests.submissions.notifications.conftest import ADDRESS
+from tests.submissions.notifications.mail_server import MailServer
 from tests.submissions.notifications.receiver import receiver, says
 from tests.submissions.notifications.told import confirmed, end, person, run_deliver
 from tests.submissions.source.connect_proxy import connect_proxy
@@ -28,21 +28,7 @@ from vskill.kv.clock import database_now
 from vskill.worker_context import run_with_worker_env
 
 pytestmark = pytest.mark.django_db(transaction=True)
-ADDRESS = "ada@example.org"
 URL = "https://hooks.example.org/in"
-
-
-@pytest.fixture
-def post(settings: Settings) -> Iterator[MailServer]:
-    with mail_server() as one:
-        settings.MAIL_SERVER, settings.MAIL_FROM = one.options, "vskill@example.net"
-        yield one
-
-
-@pytest.fixture
-def ada(env: WorkerEnv, post: MailServer) -> Any:
-    """Return an account whose address is confirmed."""
-    return confirmed(env, person("ada"), ADDRESS)
 
 
 def disabled(env: WorkerEnv, owner: Any) -> NotificationSubscription:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -28,7 +27,8 @@ from submissions.notifications.preferences import (
 from submissions.notifications.subscriptions import Scope, Wish
 from submissions.outbox import Kind
 from submissions.states import State
-from tests.submissions.notifications.mail_server import MailServer, mail_server
+from tests.submissions.notifications.conftest import ADDRESS
+from tests.submissions.notifications.mail_server import MailServer
 from tests.submissions.notifications.told import confirmed, end, make_due, person, run_deliver
 from vskill.checks import check_mail
 from vskill.configuration import VARIABLES
@@ -37,22 +37,8 @@ from vskill.mail_variables import mail_server as read_server
 from vskill.variables import read_variables
 
 pytestmark = pytest.mark.django_db(transaction=True)
-ADDRESS = "ada@example.org"
 # What is encoded is a line break and another header.
 ENCODED = '"=?utf-8?q?=0aBcc:x?="@example.org'
-
-
-@pytest.fixture
-def post(settings: Settings) -> Iterator[MailServer]:
-    with mail_server() as one:
-        settings.MAIL_SERVER, settings.MAIL_FROM = one.options, "vskill@example.net"
-        yield one
-
-
-@pytest.fixture
-def ada(env: WorkerEnv, post: MailServer) -> Any:
-    """Return an account whose address is confirmed."""
-    return confirmed(env, person("ada"), ADDRESS)
 
 
 def let_time_pass(**columns: timedelta) -> None:
