@@ -13,7 +13,7 @@ from typing import Final
 from django.db.models import QuerySet
 
 from marketplace.models import SkillEntry
-from marketplace.search.engines import any_of, matching
+from marketplace.search.engine import SearchEngine
 from marketplace.search.spelling import near_words
 
 # A repaired word costs a few look-ups in the index, and a longer query is not a name with a slip in it.
@@ -26,8 +26,8 @@ _ENDINGS: Final = (("ies", 3), ("sses", 2), ("shes", 2), ("ches", 2), ("xes", 2)
 
 Near = Callable[[Sequence[str]], Mapping[str, Sequence[str]]]
 """What returns the words of names that are like each term, as ``near_words`` does."""
-Matches = Callable[..., QuerySet[SkillEntry]]
-"""What finds skills by alternatives, as ``matching`` does among its skills."""
+FindsAny = Callable[..., bool]
+"""What says whether a term finds any of the skills, or with ``in_names`` the name of one."""
 
 
 @dataclass(frozen=True)
@@ -53,20 +53,25 @@ def loosened(
     terms: Sequence[str],
     *,
     namespace: str,
+    engine: SearchEngine,
     finds: Callable[[Asked], bool],
     few: bool = False,
 ) -> Asked:
     """Return the strictest looser search that finds some of ``skills``; that for ``terms`` as they are where none does.
 
-    ``namespace`` is that of the skills, ``finds`` says whether a search finds any of them, and ``few`` that these are
-    few. Call it where the terms as they are find nothing.
+    ``namespace`` is that of the skills, ``engine`` that of their database, ``finds`` says whether a search finds any of
+    them, and ``few`` that these are few. Call it where the terms as they are find nothing.
     """
+
+    def finds_any(term: str, *, in_names: bool = False) -> bool:
+        return engine.any_of(engine.matching(skills, [[term]], in_names=in_names, few=few))
+
     near = partial(near_words, skills.db, namespace)
-    looser = _looser(partial(matching, skills, few=few), near, terms)
+    looser = _looser(finds_any, near, terms)
     return next((asked for asked in looser if finds(asked)), as_typed(terms))
 
 
-def _looser(matches: Matches, near_of: Near, terms: Sequence[str]) -> Iterator[Asked]:
+def _looser(finds_any: FindsAny, near_of: Near, terms: Sequence[str]) -> Iterator[Asked]:
     """Yield one search after the other, each looser than the one before it."""
     words = tuple(dict.fromkeys(_stem(term) for term in terms))
     stems = [Asked((words,), words, loose=True)] if words != tuple(terms) else []
@@ -75,11 +80,11 @@ def _looser(matches: Matches, near_of: Near, terms: Sequence[str]) -> Iterator[A
     else:
         near = near_of(terms)
         # A word of a name is no slip, whoever has it. Of others the stem is found wherever the term is.
-        slips = {term for term in terms if term not in near[term] and not any_of(matches([[_stem(term)]]))}
+        slips = {term for term in terms if term not in near[term] and not finds_any(_stem(term))}
         if not slips:
             yield from stems
         repaired = [
-            _nearest(matches, near[term]) if term in slips else _known(matches, term, near[term]) for term in terms
+            _nearest(finds_any, near[term]) if term in slips else _known(finds_any, term, near[term]) for term in terms
         ]
         missing = repaired.count("")
         words = tuple(dict.fromkeys(word for word in repaired if word))
@@ -104,13 +109,13 @@ def _stem(term: str) -> str:
     return term
 
 
-def _known(matches: Matches, term: str, near: Sequence[str]) -> str:
+def _known(finds_any: FindsAny, term: str, near: Sequence[str]) -> str:
     """Return a term that is found, or its stem where that alone is."""
     stem = _stem(term)
-    return term if stem == term or term in near or any_of(matches([[term]])) else stem
+    return term if stem == term or term in near or finds_any(term) else stem
 
 
-def _nearest(matches: Matches, near: Sequence[str]) -> str:
+def _nearest(finds_any: FindsAny, near: Sequence[str]) -> str:
     """Return the word of a name that is nearest to a term that is not found, '' where none is near."""
     # Some of them may be of skills that whoever asks does not see, and what is searched for instead is told.
-    return next((word for word in near if any_of(matches([[word]], in_names=True))), "")
+    return next((word for word in near if finds_any(word, in_names=True)), "")

@@ -14,7 +14,7 @@ from django.db.models import QuerySet
 
 from marketplace.models import SkillEntry
 from marketplace.models.derived import SkillCount, SkillCountChange
-from marketplace.search.engines import by_position, matching
+from marketplace.search.engines import engine_of
 from marketplace.search.text import query_terms
 from marketplace.skills.count_reads import counts_of
 from marketplace.skills.counts import PUBLISHER, Key
@@ -37,8 +37,9 @@ def near_slugs(env: WorkerEnv, asked: str) -> list[str]:
     if not _can_be_near(name):
         return []
     found = set(_neighbours(_listed(env), "slug", name))
+    engine = engine_of(env.database)
     for word in query_terms(name.replace("-", " "))[:_WORDS]:
-        having = by_position(matching(_listed(env), [[word]], in_names=True))
+        having = engine.by_position(engine.matching(_listed(env), [[word]], in_names=True))
         found.update(having.values_list("slug", flat=True)[:_OF_A_WORD])
     return _nearest(name, found)
 

@@ -16,7 +16,8 @@ from django.db.models import QuerySet
 
 from marketplace.errors import InvalidListing
 from marketplace.models import SkillEntry
-from marketplace.search.engines import below, by_position, keys, matching, nearest
+from marketplace.search.engine import SearchEngine
+from marketplace.search.engines import engine_of
 from marketplace.search.loosening import Asked, as_typed, loosened
 from marketplace.search.scoring import SCORED_FIELDS, score
 from marketplace.search.text import query_terms
@@ -61,11 +62,12 @@ class Hits:
         namespace: str,
         best_first: bool = True,
         asked: Asked | None = None,
+        engine: SearchEngine | None = None,
     ) -> None:
         """Begin with nothing read.
 
         ``namespace`` is that of the ``skills``, ``few`` says that these are few, whatever the words are, ``best_first``
-        that the best are asked for, and ``asked`` is what other hits of the same query were searched by.
+        that the best are asked for, and ``asked`` and ``engine`` are those of other hits of the same query.
         """
         self._skills = skills
         self._every: QuerySet[SkillEntry] = SkillEntry.objects.using(skills.db)
@@ -74,6 +76,7 @@ class Hits:
         self._best_first = best_first
         self._query = query
         self._given = asked
+        self._engine = engine or engine_of(skills.db)
         self._slug = base_slug(query[:200])
         self._first: list[Row] = []
         self._read = 0
@@ -99,7 +102,7 @@ class Hits:
             return typed
         self._read, self._names = 0, None
         given: dict[str, Any] = {"namespace": self._namespace, "few": self._few}
-        return loosened(self._skills, typed.terms, finds=self._finds, **given)
+        return loosened(self._skills, typed.terms, engine=self._engine, finds=self._finds, **given)
 
     def _finds(self, asked: Asked) -> bool:
         self._read_first(asked, self._at_once)
@@ -107,7 +110,7 @@ class Hits:
 
     def among(self, skills: QuerySet[SkillEntry], *, few: bool = False) -> Hits:
         """Return what the same search finds among other ``skills``; ``few`` says that these are few."""
-        return Hits(skills, self._query, few=few, namespace=self._namespace, asked=self.asked)
+        return Hits(skills, self._query, few=few, namespace=self._namespace, asked=self.asked, engine=self._engine)
 
     @property
     def _terms(self) -> tuple[str, ...]:
@@ -134,8 +137,11 @@ class Hits:
         for whole in (True, False):
             if (rows := self._nearest(asked, most, whole_words=whole)) is not None:
                 return rows
-        matched = by_position(matching(self._skills, asked.alternatives, few=self._few))
-        return list(matched.values_list(*_READ)[:most])
+        return list(self._matched(asked).values_list(*_READ)[:most])
+
+    def _matched(self, asked: Asked, *, in_names: bool = False) -> QuerySet[SkillEntry]:
+        found = self._engine.matching(self._skills, asked.alternatives, in_names=in_names, few=self._few)
+        return self._engine.by_position(found)
 
     def _nearest(
         self, asked: Asked, most: int, *, in_names: bool = False, whole_words: bool = False
@@ -161,7 +167,7 @@ class Hits:
             return None
         limit, found = self._documents.get((asked, in_names, whole_words), (0, []))
         if some > limit:
-            read = nearest(self._skills.db, asked.alternatives, some, in_names=in_names, whole_words=whole_words)
+            read = self._engine.nearest(asked.alternatives, some, in_names=in_names, whole_words=whole_words)
             if read is None:
                 return None
             limit, found = self._documents[asked, in_names, whole_words] = (some, read)
@@ -189,11 +195,11 @@ class Hits:
         if len(found) <= MOST_LISTED:
             return [rows_of(self._every, "pk", found)]
         # Without a join, so that an index of another order can be followed.
-        return [part.filter(pk__in=keys(part.db, asked.alternatives)) for part in parts]
+        return [part.filter(pk__in=self._engine.keys(asked.alternatives)) for part in parts]
 
     def _in_no_order(self, asked: Asked) -> list[int]:
         # That of the engine is not wanted, and PostgreSQL would read far more to follow it.
-        some = matching(self._skills, asked.alternatives, few=self._few)
+        some = self._engine.matching(self._skills, asked.alternatives, few=self._few)
         return list(some.values_list("pk", flat=True)[: MOST_LISTED + 1])
 
     @cached_property
@@ -227,8 +233,7 @@ class Hits:
     def _read_names(self, asked: Asked) -> list[Row]:
         if (rows := self._nearest(asked, MOST_SCORED, in_names=True)) is not None:
             return rows
-        found = by_position(matching(self._skills, asked.alternatives, in_names=True, few=self._few))
-        return list(found.values_list(*_READ)[:MOST_SCORED])
+        return list(self._matched(asked, in_names=True).values_list(*_READ)[:MOST_SCORED])
 
     def _exact(self) -> list[int]:
         """Return the key of the skill whose slug is the query, where its name has every word."""
@@ -240,9 +245,9 @@ class Hits:
         found = [place for place in self._scored if after is None or place < after][:limit]
         if len(found) == limit or len(self._scored) < MOST_SCORED or self._is_few(MOST_SCORED):
             return found
-        rest = by_position(matching(self._skills, self.asked.alternatives, few=self._few))
+        rest = self._matched(self.asked)
         if after is not None and after[0] < 0:
-            rest = below(rest, after[0] + _BELOW)
+            rest = self._engine.below(rest, after[0] + _BELOW)
         scored = {pk for _score, pk in self._scored}
         # As many more as can have been scored.
         for position, pk in rest.values_list("search_document__id", "pk")[: limit + len(scored)]:

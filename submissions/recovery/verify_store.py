@@ -16,7 +16,7 @@ from django.db import DatabaseError, transaction
 
 from marketplace.catalog import ALIAS_PREFIX, resolve_slug_sync
 from marketplace.models import SkillEntry
-from marketplace.search.index_check import index_fault, rebuild_index
+from marketplace.search.engines import engine_of
 from marketplace.skills.count_check import mend_counts, wrong_counts
 from marketplace.skills.scan_history import note_missing, unnoted_scans
 from marketplace.skills.search_check import mend_documents, wrong_documents
@@ -211,13 +211,14 @@ def _recount(env: WorkerEnv) -> str:
 
 
 def _search_index(env: WorkerEnv) -> list[tuple[Problem, Mend]]:
-    fault = index_fault(env.database)
+    fault = engine_of(env.database).fault()
     return [(Problem(Kind.SEARCH, "index of the search", fault), _build_index)] if fault else []
 
 
 def _build_index(env: WorkerEnv) -> str:
-    rebuild_index(env.database)
-    return index_fault(env.database)
+    engine = engine_of(env.database)
+    engine.rebuild()
+    return engine.fault()
 
 
 def _documents(env: WorkerEnv) -> list[tuple[Problem, Mend]]:

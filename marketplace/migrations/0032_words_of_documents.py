@@ -1,0 +1,59 @@
+"""Keep the words of all documents on PostgreSQL, by which a search finds what begins with a term.
+
+A trigger adds those of each document that is written, whichever release writes it. FTS5 on SQLite has such a table of
+its own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import migrations
+
+DOCUMENTS = "marketplace_searchdocument"
+WORDS = "marketplace_searchword"
+# A word may be there twice: publications at the same time do not wait for each other over one that is new. It is looked
+# up by the index, however few the table had when the plan was made.
+STATEMENTS = (
+    f'CREATE TABLE {WORDS} (word text COLLATE "C" NOT NULL)',
+    f"CREATE INDEX {WORDS}_word ON {WORDS} (word)",
+    f"""
+    CREATE FUNCTION {WORDS}_add() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off AS $$
+    BEGIN
+        INSERT INTO {WORDS}
+        SELECT held.word FROM (SELECT DISTINCT unnest(tsvector_to_array(words)) AS word FROM written) AS held
+        WHERE (SELECT 1 FROM {WORDS} AS known WHERE known.word = held.word LIMIT 1) IS NULL;
+        RETURN NULL;
+    END $$
+    """,  # noqa: S608 - our own names
+    *(
+        f"CREATE TRIGGER {WORDS}_{event.lower()} AFTER {event} ON {DOCUMENTS} REFERENCING NEW TABLE AS written "
+        f"FOR EACH STATEMENT EXECUTE FUNCTION {WORDS}_add()"
+        for event in ("INSERT", "UPDATE")
+    ),
+    f"INSERT INTO {WORDS} SELECT word FROM ts_stat('SELECT words FROM {DOCUMENTS}')",  # noqa: S608 - our own names
+)
+
+
+def keep(_apps: Any, schema_editor: Any) -> None:
+    """Make the table and its triggers, and add the words that are there."""
+    if schema_editor.connection.vendor == "postgresql":
+        for statement in STATEMENTS:
+            schema_editor.execute(statement, params=None)
+
+
+def forget(_apps: Any, schema_editor: Any) -> None:
+    """Take the triggers and the table away again."""
+    if schema_editor.connection.vendor == "postgresql":
+        schema_editor.execute(f"DROP FUNCTION {WORDS}_add CASCADE", params=None)
+        schema_editor.execute(f"DROP TABLE {WORDS}", params=None)
+
+
+class Migration(migrations.Migration):
+    dependencies = [
+        ("marketplace", "0031_spellings_of_names"),
+    ]
+
+    operations = [
+        migrations.RunPython(keep, forget),
+    ]

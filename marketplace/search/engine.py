@@ -1,0 +1,105 @@
+"""What the search asks of the full-text engine of a database, whichever that is.
+
+An engine finds the skills in which every term begins some token, much downloaded ones first, and takes several such
+searches as one. ``engines`` says which database has which.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Final
+
+from django.db.models import QuerySet
+from django.db.models.expressions import RawSQL
+
+from marketplace.models import SkillEntry
+
+DOCUMENTS: Final = "marketplace_searchdocument"
+
+Alternatives = Sequence[Sequence[str]]
+"""Searches of which one has to find a skill: each has the terms of ``query_terms``, which are all looked for."""
+Condition = tuple[list[str], list[str]]
+"""Conditions of a statement, in SQL, which all have to hold, and their parameters."""
+
+
+class SearchEngine(ABC):
+    """The engine of one database, for the searches of one request; call its methods on a database thread."""
+
+    def __init__(self, alias: str) -> None:
+        """Ask the database ``alias``."""
+        self.alias = alias
+
+    def matching(
+        self, skills: QuerySet[SkillEntry], alternatives: Alternatives, *, in_names: bool = False, few: bool = False
+    ) -> QuerySet[SkillEntry]:
+        """Return the ``skills`` that one of ``alternatives`` finds, ``in_names`` by their names alone.
+
+        Without any term, that is none. With ``few``, the caller says that there are few ``skills``: the documents of
+        these are read, and not what the index has of a word. The query cannot be part of another one; see ``keys``.
+        """
+        wanted = [terms for terms in alternatives if terms]
+        if not wanted:
+            return skills.none()
+        # The join to the documents is made by a condition that is always true.
+        joined = skills.filter(search_document__id__gte=0)
+        if few:
+            where, asked = self.unindexed(wanted, in_names)
+            return joined.extra(where=where, params=asked)  # noqa: S610 - constants and parameters
+        found = self.condition(wanted, in_names)
+        if found is None:
+            return skills.none()
+        return joined.extra(tables=self.tables, where=found[0], params=found[1])  # noqa: S610 - constants and parameters
+
+    def keys(self, alternatives: Alternatives) -> RawSQL:
+        """Return the keys of the skills that ``matching`` finds, as a part of another query."""
+        wanted = [terms for terms in alternatives if terms]
+        where, asked = (self.condition(wanted, False) if wanted else None) or (["1 = 0"], [])
+        tables = ", ".join([DOCUMENTS, *self.tables])
+        return RawSQL(f"SELECT {DOCUMENTS}.skill_id FROM {tables} WHERE {' AND '.join(where)}", tuple(asked))  # noqa: S608, S611 - constants
+
+    @property
+    @abstractmethod
+    def tables(self) -> list[str]:
+        """Return the tables beside that of the documents that ``condition`` speaks of."""
+
+    @abstractmethod
+    def condition(self, wanted: Alternatives, in_names: bool) -> Condition | None:
+        """Return what the index answers, ``None`` where it is known that nothing is found; no alternative is empty."""
+
+    @abstractmethod
+    def unindexed(self, wanted: Alternatives, in_names: bool) -> Condition:
+        """Return the same without the index: what reads each document."""
+
+    @abstractmethod
+    def by_position(self, skills: QuerySet[SkillEntry]) -> QuerySet[SkillEntry]:
+        """Return skills that ``matching`` found in the order of their documents, much downloaded and new ones first.
+
+        The engine reads in this order, so a slice costs no more than its rows.
+        """
+
+    @abstractmethod
+    def below(self, skills: QuerySet[SkillEntry], position: int) -> QuerySet[SkillEntry]:
+        """Return those of the skills that ``matching`` found whose documents have a lower number than ``position``."""
+
+    @abstractmethod
+    def nearest(
+        self, alternatives: Alternatives, most: int, *, in_names: bool = False, whole_words: bool = False
+    ) -> list[int] | None:
+        """Return the keys of the first ``most`` skills in which the terms are, in the order of ``by_position``.
+
+        That is whatever else is asked of them; ``in_names`` of the name alone, and with ``whole_words``, a term has to
+        be a token and not only begin one. ``None`` where the engine gives this order by itself.
+        """
+
+    @abstractmethod
+    def any_of(self, skills: QuerySet[SkillEntry]) -> bool:
+        """Return whether ``matching`` found any skill."""
+
+    @abstractmethod
+    def fault(self) -> str:
+        """Return how the index differs from what the documents say, empty where it does not."""
+
+    @abstractmethod
+    def rebuild(self) -> None:
+        """Build the index from the documents, in the caller's transaction; publications wait for it."""
