@@ -5,6 +5,9 @@ words it does not: it follows the rarest, and looks only there whether the other
 words first, and where few begin with it, these are searched for in its place. What begins no word finds nothing, which
 is known without a search. A trigger adds the words of each document that is written (migration 0032); none is taken
 away, and one that no document has any more does no harm.
+
+GIN gives no order, so all that is found is read before the first is known. What is downloaded much has an index of its
+own, which is asked first and is mostly enough.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from django.db import connections, transaction
 from django.db.models import QuerySet
 
 from marketplace.models import SkillEntry
+from marketplace.search.documents import position_of
 from marketplace.search.engine import DOCUMENTS, Alternatives, Condition, SearchEngine
 from vskill.db import prepared_cursor
 
@@ -28,8 +32,26 @@ _MOST_COMPARED: Final = 500
 # Documents that are looked into without an index.
 _FEW: Final = 500
 _LOOKED_AT: Final = 200
+# Where the documents of skills begin that the index of popular ones has: those with 16 downloads.
+_POPULAR: Final = position_of(0, 16)
 _LAST_CHARACTER: Final = "\U0010ffff"
-_VECTORS: Final = ("words", "names")
+# Each index with the vector and the documents that it has.
+_INDEXES: Final = {
+    f"{DOCUMENTS}_words": ("words", "TRUE"),
+    f"{DOCUMENTS}_names": ("names", "TRUE"),
+    f"{DOCUMENTS}_popular": ("words", f"id >= {_POPULAR}"),
+}
+_NAMED: Final = f"SELECT id, skill_id FROM {DOCUMENTS} WHERE {{where}} ORDER BY id DESC LIMIT %s"  # noqa: S608 - our own names
+# The rest is read only where there is not enough: the count is known before it begins.
+_POPULAR_FIRST: Final = f"""
+    WITH popular AS MATERIALIZED (
+        SELECT id, skill_id FROM {DOCUMENTS} WHERE {{where}} AND id >= {_POPULAR} ORDER BY id DESC LIMIT %s
+    ), rest AS (
+        SELECT id, skill_id FROM {DOCUMENTS}
+        WHERE {{where}} AND id < {_POPULAR} AND (SELECT COUNT(*) FROM popular) < %s ORDER BY id DESC LIMIT %s
+    )
+    SELECT id, skill_id FROM popular UNION ALL SELECT id, skill_id FROM rest
+"""  # noqa: S608 - our own names
 _LOOK_UP: Final = f"""
     SELECT asked.beginning, ARRAY(
         SELECT DISTINCT word FROM {WORDS} WHERE word >= asked.beginning AND word < asked.after ORDER BY word LIMIT %s
@@ -91,10 +113,11 @@ class PostgresqlEngine(SearchEngine):
             where, asked = [f"{vector} @@ %s::tsquery"], [_any_of(_all_of(map(_word, terms)) for terms in wanted)]
         else:
             where, asked = self._condition(wanted, vector)
-        text = f"SELECT skill_id FROM {DOCUMENTS} WHERE {' AND '.join(where)} ORDER BY id DESC LIMIT %s"  # noqa: S608 - constants
+        text = (_NAMED if in_names else _POPULAR_FIRST).format(where=" AND ".join(where))
+        parameters = [*asked, most] if in_names else [*asked, most, *asked, most, most]
         with connections[self.alias].cursor() as cursor:
-            cursor.execute(text, [*asked, most])
-            return [int(key) for (key,) in cursor.fetchall()]
+            cursor.execute(text, parameters)
+            return [int(key) for _position, key in sorted(cursor.fetchall(), reverse=True)[:most]]
 
     def any_of(self, skills: QuerySet[SkillEntry]) -> bool:
         """Ask for some hundred rows.
@@ -109,18 +132,16 @@ class PostgresqlEngine(SearchEngine):
         groups = [_BEGINNINGS[start : start + _AT_ONCE] for start in range(0, len(_BEGINNINGS), _AT_ONCE)]
         with transaction.atomic(using=self.alias), connections[self.alias].cursor() as cursor:
             cursor.execute("SET LOCAL enable_seqscan = off")
-            for vector in _VECTORS:
+            for name, (vector, those) in _INDEXES.items():
                 asked = [f"'{' | '.join(f'{one}:*' for one in group)}'::tsquery" for group in groups]
                 # What is computed is in no index. One statement, so that nothing is published in between.
                 read = [f"COUNT(*) FILTER (WHERE ({vector} || ''::tsvector) @@ {one})" for one in asked]
-                indexed = [f"(SELECT COUNT(*) FROM {DOCUMENTS} WHERE {vector} @@ {one})" for one in asked]  # noqa: S608 - our own names
-                cursor.execute(f"SELECT {', '.join(read + indexed)} FROM {DOCUMENTS}")  # noqa: S608 - our own names
+                indexed = [f"(SELECT COUNT(*) FROM {DOCUMENTS} WHERE {vector} @@ {one} AND {those})" for one in asked]  # noqa: S608 - our own names
+                cursor.execute(f"SELECT {', '.join(read + indexed)} FROM {DOCUMENTS} WHERE {those}")  # noqa: S608 - our own names
                 found = cursor.fetchone()
                 for group, there, known in zip(groups, found, found[len(groups) :], strict=False):
                     if there != known:
-                        return (
-                            f"{there} documents have {vector} that begin with one of {group}, the index knows {known}"
-                        )
+                        return f"{there} documents have {vector} that begin with one of {group}, {name} knows {known}"
             cursor.execute(f"SELECT COUNT(*) FROM ({_UNKNOWN}) AS unknown")  # noqa: S608 - our own names
             (unknown,) = cursor.fetchone()
         return f"{unknown} words of documents are not looked up" if unknown else ""
@@ -128,8 +149,8 @@ class PostgresqlEngine(SearchEngine):
     def rebuild(self) -> None:
         """Index the vectors again, and add the words that are not there."""
         with connections[self.alias].cursor() as cursor:
-            for vector in _VECTORS:
-                cursor.execute(f"REINDEX INDEX {DOCUMENTS}_{vector}")
+            for name in _INDEXES:
+                cursor.execute(f"REINDEX INDEX {name}")
             cursor.execute(f"INSERT INTO {WORDS} {_UNKNOWN}")
 
     def _possible(self, wanted: Alternatives) -> list[Sequence[str]]:
