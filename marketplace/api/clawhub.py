@@ -25,6 +25,7 @@ from marketplace.api.http import (
     text_response,
 )
 from marketplace.api.lookup import exact_version, named_skill, requested_version, visible_skill, with_latest_versions
+from marketplace.api.provenance import signature_fields
 from marketplace.api.shapes import (
     content_fields,
     list_item,
@@ -275,7 +276,7 @@ def _verification(call: ApiCall, skill: SkillEntry, found: SkillVersion) -> dict
             "ref": found.source_ref or None,
         },
         "security": {"status": verdict_of(found), "summary": found.verdict_summary, **scan_fields(found)},
-        "signature": {"status": "unsigned"},
+        "signature": signature_fields(call.env, found, base),
     }
 
 

@@ -168,7 +168,15 @@ VERIFIED: Final = shape(
                 "findings": listed(_EVIDENCE),
             }
         ),
-        "signature": shape({"status": TEXT}),
+        "signature": shape(
+            {"status": {"enum": ["signed", "pending", "unsigned", "untrusted"]}},
+            {
+                **dict.fromkeys(
+                    ("reason", "keyId", "modelSignatureKeyId", "statement", "modelSignature", "keys"), TEXT
+                ),
+                "signedAt": MILLISECONDS,
+            },
+        ),
     }
 )
 _COLLECTION_FIELDS: Final = {
