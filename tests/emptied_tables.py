@@ -54,6 +54,8 @@ def _rows(alias: str) -> list[Any]:
 def _empty(connection: BaseDatabaseWrapper) -> None:
     if connection.alias not in _tables:
         names = connection.introspection.django_table_names(only_existing=True, include_views=False)
+        # No model has what PostgreSQL looks words up in, and those of another test would hide that some are not kept.
+        names += [name for name in connection.introspection.table_names() if name == "marketplace_searchword"]
         _tables[connection.alias] = [name for name in names if name not in _NAMES]
     # The names are those of our own models.
     one = "SELECT '{0}' WHERE EXISTS (SELECT 1 FROM {0})"

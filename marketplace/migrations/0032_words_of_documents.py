@@ -32,7 +32,7 @@ STATEMENTS = (
         for event in ("INSERT", "UPDATE")
     ),
     # From the number that 16 downloads have, as search.documents counts it.
-    f"CREATE INDEX {DOCUMENTS}_popular ON {DOCUMENTS} USING gin (words) WHERE id >= {5 << 40}",
+    f"CREATE INDEX {DOCUMENTS}_popular ON {DOCUMENTS} USING gin (words) WHERE (id >= {5 << 40}) IS TRUE",
     f"INSERT INTO {WORDS} SELECT word FROM ts_stat('SELECT words FROM {DOCUMENTS}')",  # noqa: S608 - our own names
 )
 

@@ -7,7 +7,7 @@ searches as one. ``engines`` says which database has which.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from django.db.models import QuerySet
@@ -57,6 +57,10 @@ class SearchEngine(ABC):
         where, asked = (self.condition(wanted, False) if wanted else None) or (["1 = 0"], [])
         tables = ", ".join([DOCUMENTS, *self.tables])
         return RawSQL(f"SELECT {DOCUMENTS}.skill_id FROM {tables} WHERE {' AND '.join(where)}", tuple(asked))  # noqa: S608, S611 - constants
+
+    @abstractmethod
+    def expect(self, terms: Iterable[str]) -> None:
+        """Know that ``terms`` are asked for next, so that whatever has to be known of them is read at once."""
 
     @property
     @abstractmethod

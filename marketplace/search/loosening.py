@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Final
 
 from django.db.models import QuerySet
@@ -66,8 +65,12 @@ def loosened(
     def finds_any(term: str, *, in_names: bool = False) -> bool:
         return engine.any_of(engine.matching(skills, [[term]], in_names=in_names, few=few))
 
-    near = partial(near_words, skills.db, namespace)
-    looser = _looser(finds_any, near, terms)
+    def near_of(terms: Sequence[str]) -> Mapping[str, Sequence[str]]:
+        near = near_words(skills.db, namespace, terms)
+        engine.expect({*map(_stem, terms), *(word for words in near.values() for word in words)})
+        return near
+
+    looser = _looser(finds_any, near_of, terms)
     return next((asked for asked in looser if finds(asked)), as_typed(terms))
 
 

@@ -32,23 +32,25 @@ _MOST_COMPARED: Final = 500
 # Documents that are looked into without an index.
 _FEW: Final = 500
 _LOOKED_AT: Final = 200
-# Where the documents of skills begin that the index of popular ones has: those with 16 downloads.
-_POPULAR: Final = position_of(0, 16)
+# Where the documents of skills begin that have an index of their own: those with 16 downloads.
+_FIRST_POPULAR: Final = position_of(0, 16)
+# As the index says it. What is tested for being true is nothing that the key of the documents is asked for.
+_POPULAR: Final = f"(id >= {_FIRST_POPULAR}) IS TRUE"
 _LAST_CHARACTER: Final = "\U0010ffff"
 # Each index with the vector and the documents that it has.
 _INDEXES: Final = {
     f"{DOCUMENTS}_words": ("words", "TRUE"),
     f"{DOCUMENTS}_names": ("names", "TRUE"),
-    f"{DOCUMENTS}_popular": ("words", f"id >= {_POPULAR}"),
+    f"{DOCUMENTS}_popular": ("words", _POPULAR),
 }
 _NAMED: Final = f"SELECT id, skill_id FROM {DOCUMENTS} WHERE {{where}} ORDER BY id DESC LIMIT %s"  # noqa: S608 - our own names
 # The rest is read only where there is not enough: the count is known before it begins.
 _POPULAR_FIRST: Final = f"""
     WITH popular AS MATERIALIZED (
-        SELECT id, skill_id FROM {DOCUMENTS} WHERE {{where}} AND id >= {_POPULAR} ORDER BY id DESC LIMIT %s
+        SELECT id, skill_id FROM {DOCUMENTS} WHERE {{where}} AND {_POPULAR} ORDER BY id DESC LIMIT %s
     ), rest AS (
         SELECT id, skill_id FROM {DOCUMENTS}
-        WHERE {{where}} AND id < {_POPULAR} AND (SELECT COUNT(*) FROM popular) < %s ORDER BY id DESC LIMIT %s
+        WHERE {{where}} AND id < {_FIRST_POPULAR} AND (SELECT COUNT(*) FROM popular) < %s ORDER BY id DESC LIMIT %s
     )
     SELECT id, skill_id FROM popular UNION ALL SELECT id, skill_id FROM rest
 """  # noqa: S608 - our own names
@@ -76,6 +78,10 @@ class PostgresqlEngine(SearchEngine):
         # The words that begin with a term, ``None`` where these are too many.
         self._words: dict[str, tuple[str, ...] | None] = {}
         self._few: dict[tuple[str, str], bool] = {}
+
+    def expect(self, terms: Iterable[str]) -> None:
+        """Look up the words of all of them by one statement."""
+        self._look_up(set(terms))
 
     @property
     def tables(self) -> list[str]:
@@ -134,10 +140,11 @@ class PostgresqlEngine(SearchEngine):
             cursor.execute("SET LOCAL enable_seqscan = off")
             for name, (vector, those) in _INDEXES.items():
                 asked = [f"'{' | '.join(f'{one}:*' for one in group)}'::tsquery" for group in groups]
-                # What is computed is in no index. One statement, so that nothing is published in between.
-                read = [f"COUNT(*) FILTER (WHERE ({vector} || ''::tsvector) @@ {one})" for one in asked]
+                # What is computed is in no index, and all rows are read, or those of an index would be. One statement,
+                # so that nothing is published in between.
+                read = [f"COUNT(*) FILTER (WHERE ({vector} || ''::tsvector) @@ {one} AND {those})" for one in asked]
                 indexed = [f"(SELECT COUNT(*) FROM {DOCUMENTS} WHERE {vector} @@ {one} AND {those})" for one in asked]  # noqa: S608 - our own names
-                cursor.execute(f"SELECT {', '.join(read + indexed)} FROM {DOCUMENTS} WHERE {those}")  # noqa: S608 - our own names
+                cursor.execute(f"SELECT {', '.join(read + indexed)} FROM {DOCUMENTS}")  # noqa: S608 - our own names
                 found = cursor.fetchone()
                 for group, there, known in zip(groups, found, found[len(groups) :], strict=False):
                     if there != known:
