@@ -15,7 +15,5 @@ VSKILL_SEARCH_LIMIT: Final = (7, 100)
 COLLECTIONS_LIMIT: Final = (25, 100)
 # Clients that know of no cursor read one page.
 BLOCKLIST_LIMIT: Final = (1000, 1000)
-# Digits of a ``limit``.
-LIMIT_DIGITS: Final = 6
 # Skills in one question about updates.
 MOST_CHECKED: Final = 200

@@ -40,10 +40,10 @@ from marketplace.api.shapes import (
 from marketplace.api.trust import evidence, milliseconds, moderation, said_of, said_of_skill, scan_fields
 from marketplace.artifacts.archives import MANIFEST_NAME
 from marketplace.catalog import SORTS, SkillFilters, fetchable_versions, find_version_sync, is_visible, list_skills
-from marketplace.errors import InvalidListing
 from marketplace.judgement import verdict_of
 from marketplace.models import SkillEntry, SkillVersion
 from marketplace.skills.answers import search_answer
+from marketplace.skills.listing import check_order
 from marketplace.skills.newest_scan import newest_scan
 from marketplace.skills.slugs import base_slug
 from marketplace.skills.visibility import light_versions
@@ -99,8 +99,7 @@ def skills(call: ApiCall) -> HttpResponse:
     given = parameter(call, "sort")
     sort = _SORTS.get(given, given)
     filters = SkillFilters(query=parameter(call, "q"), **{name: parameter(call, name) for name in _FILTERS})
-    if sort not in SORTS:
-        raise InvalidListing(f"A list has no order {given!r}. Choose one of {', '.join(SORTS)}.")
+    check_order(sort, SORTS, with_words=bool(filters.query))
     cursor = parameter(call, "cursor", longest=LONGEST_CURSOR) or None
     limit = requested_limit(call, *LIST_LIMIT)
     page = list_skills(call.env, filters, sort=sort, limit=limit, cursor=cursor, strict=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from marketplace.api.bounds import LIMIT_DIGITS, LONGEST, LONGEST_CURSOR
+from marketplace.api.bounds import LONGEST, LONGEST_CURSOR
 from marketplace.api.log import LONGEST_NUMBER
 from vskill.openapi import (
     INTEGER,
@@ -27,7 +27,7 @@ def text(name: str, description: str, longest: int = LONGEST, *, required: bool 
 def limit(default: int, highest: int) -> dict[str, Any]:
     """Return the parameter ``limit``, whose default and highest number are given."""
     # A higher number is no error: clients ask for all that they can get.
-    bound: Schema = {"type": "integer", "minimum": 0, "maximum": 10**LIMIT_DIGITS - 1, "default": default}
+    bound: Schema = {"type": "integer", "minimum": 1, "default": default}
     return query("limit", bound, f"How many at most; {highest} are answered at most.")
 
 

@@ -14,7 +14,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpRespons
 from django.utils.http import quote_etag
 from django.views.decorators.csrf import csrf_exempt
 
-from marketplace.api.bounds import LIMIT_DIGITS, LONGEST
+from marketplace.api.bounds import LONGEST
 from marketplace.errors import InvalidListing, MarketplaceError
 from vskill.environments import WorkerEnv
 from vskill.hidden_characters import visible
@@ -23,6 +23,7 @@ from vskill.rate_limits.kinds import Form, Kind, rated
 from vskill.visitors.errors import VisitorRefused
 from vskill.visitors.reads import VisitorReads, page_reads
 from vskill.web.error_forms import error_content
+from vskill.web.query_strings import limit_in
 from vskill.worker_context import require_worker_env
 
 logger = logging.getLogger(__name__)
@@ -198,13 +199,11 @@ def takes_only(call: ApiCall, *names: str) -> None:
 
 
 def requested_limit(call: ApiCall, default: int, highest: int) -> int:
-    """Return the query parameter ``limit``, from 1 to ``highest``; raise ``ApiError`` where it is no number."""
-    given = call.request.GET.get("limit", "")
-    if not given:
-        return default
-    if not given.isascii() or not given.isdigit() or len(given) > LIMIT_DIGITS:
-        raise ApiError(400, "The parameter limit is a number above 0.")
-    return max(1, min(int(given), highest))
+    """Return the query parameter ``limit``, from 1 to ``highest``; raise ``ApiError`` where it is no such number."""
+    try:
+        return limit_in(call.request.GET.get("limit", ""), default, highest)
+    except ValueError as error:
+        raise ApiError(400, str(error)) from error
 
 
 def json_body(call: ApiCall) -> dict[str, Any]:

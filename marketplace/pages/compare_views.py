@@ -11,7 +11,7 @@ from marketplace.errors import InvalidListing
 from marketplace.pages.compare import compare_context
 from marketplace.pages.version_compare import version_compare_context
 from vskill.visitors.reads import page_reads
-from vskill.web.query_strings import unknown_parameter
+from vskill.web.query_strings import takes_several, unknown_parameter
 from vskill.worker_context import require_worker_env
 
 # One character more than a number of a version has, so that a longer text is none.
@@ -19,6 +19,7 @@ _LONGEST = 65
 
 
 @require_safe
+@takes_several("skill")
 async def compare(request: HttpRequest) -> HttpResponse:
     """Show up to four skills side by side; 404 where none of those that were named is there."""
     try:

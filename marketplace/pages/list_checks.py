@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from marketplace.errors import InvalidListing
 from marketplace.pages.list_query import LONGEST_CHOICE, LONGEST_CURSOR, LONGEST_QUERY, SORTS, VIEWS, ListQuery
+from marketplace.skills.listing import check_order
 from vskill.hidden_characters import visible
 from vskill.web.query_strings import unknown_parameter
 
@@ -29,11 +30,8 @@ def check_query(given: Mapping[str, Any], names: Collection[str] = OF_A_LIST) ->
             raise InvalidListing(
                 f"The parameter {name} has {length} characters. It can have {longest}: use fewer words."
             )
-    _one_of("sort", given, SORTS, "order")
-    _one_of("view", given, VIEWS, "view")
-
-
-def _one_of(name: str, given: Mapping[str, Any], known: Collection[str], what: str) -> None:
-    value = str(given.get(name, "")).strip()
-    if value and value not in known:
-        raise InvalidListing(f"A list has no {what} {visible(value, 40)!r}. Choose one of: {', '.join(known)}.")
+    sort, view, words = (str(given.get(name, "")).strip() for name in ("sort", "view", "q"))
+    if sort:
+        check_order(sort, SORTS, with_words=bool(words))
+    if view and view not in VIEWS:
+        raise InvalidListing(f"A list has no view {visible(view, 40)!r}. Choose one of: {', '.join(VIEWS)}.")

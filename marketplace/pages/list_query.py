@@ -16,6 +16,7 @@ SORTS: Final[dict[str, str]] = {
     "newest": "Newest",
     "updated": "Updated",
     "downloads": "Downloads",
+    "trending": "Trending",
     "name": "Name",
 }
 VIEWS: Final[dict[str, str]] = {"cards": "Cards", "table": "Table"}
@@ -64,7 +65,8 @@ class ListQuery:
             capability=text("capability", LONGEST_CHOICE),
             publisher=text("publisher", LONGEST_CHOICE),
             **{name: text(name, LONGEST_CHOICE) for name in LINKED},
-            sort=sort if sort in SORTS and (q or sort != "relevance") else "",
+            # A search has this order by itself. Kept, it would be asked for when the words are gone.
+            sort=sort if sort in SORTS and sort != "relevance" else "",
             view=view if view in VIEWS else "cards",
             cursor=text("cursor", LONGEST_CURSOR),
         )
@@ -105,7 +107,10 @@ class ListQuery:
     def sort_links(self) -> list[dict[str, Any]]:
         """Return the sort orders that apply to this list, with their links."""
         names = [name for name in SORTS if self.q or name != "relevance"]
-        return [{"label": SORTS[n], "href": self.href(sort=n), "active": n == self.order} for n in names]
+        return [
+            {"label": SORTS[n], "href": self.href(sort="" if n == "relevance" else n), "active": n == self.order}
+            for n in names
+        ]
 
     def view_links(self) -> list[dict[str, Any]]:
         """Return the views of the list with their links, which stay on the same page of the list."""

@@ -21,6 +21,7 @@ from marketplace.skills.filter_checks import check_filters
 from marketplace.skills.filtered import EVERY_SKILL, FacetValue, FilteredSkills, HowMany, SkillFilters
 from marketplace.skills.search import Place, check_query
 from vskill.environments import WorkerEnv
+from vskill.hidden_characters import visible
 from vskill.kv.codec import check_key
 from vskill.kv.cursors import decode_cursor, encode_cursor
 from vskill.kv.errors import InvalidKey
@@ -36,6 +37,7 @@ SORTS: Final[dict[str, tuple[str, bool]]] = {
     "trending": ("recent_downloads", True),
     "relevance": ("score", True),
 }
+BY_WORDS: Final = "relevance"
 _TIMES: Final = ("published_at", "changed_at")
 _TOO_LARGE: Final = 2**63
 
@@ -76,8 +78,7 @@ def list_skills(
     ``InvalidListing`` for another order or cursor, and with ``strict`` for what ``check_filters`` does.
     """
     sort = sort or ("relevance" if filters.query else "newest")
-    if sort not in SORTS or (sort == "relevance" and not filters.query):
-        raise InvalidListing(f"A list has no order {sort!r}. Choose one of {', '.join(SORTS)}.")
+    check_order(sort, SORTS, with_words=bool(filters.query))
     check_query(filters.query)
     limit = max(1, min(limit, MAX_PAGE))
     binding = _binding(env, filters, sort)
@@ -100,6 +101,19 @@ def list_skills(
     asked = found.hits.asked if filters.query else None
     loosened = asked if asked is not None and asked.loose else None
     return SkillPage(tuple(page), following, total, counted, loosened)
+
+
+def check_order(sort: str, known: Collection[str], *, with_words: bool) -> None:
+    """Raise ``InvalidListing`` where ``sort`` is not among the ``known`` orders, or orders by words that are missing.
+
+    ``with_words`` says that there are words to search for.
+    """
+    without = ", ".join(one for one in known if one != BY_WORDS)
+    if sort == BY_WORDS and not with_words:
+        raise InvalidListing(f"The order {BY_WORDS} needs words to search for. Without them, choose one of: {without}.")
+    if sort not in known:
+        words = f", or {BY_WORDS} with words to search for" if BY_WORDS in known else ""
+        raise InvalidListing(f"A list has no order {visible(sort, 40)!r}. Choose one of: {without}{words}.")
 
 
 def _page(

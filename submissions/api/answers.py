@@ -18,11 +18,11 @@ from submissions.source.errors import InvalidRepositoryURL, SourceError
 from vskill.errors import VskillError
 from vskill.hidden_characters import visible
 from vskill.kv.errors import EntryUnavailable, InvalidCursor
+from vskill.web.query_strings import limit_in
 
 logger = logging.getLogger(__name__)
 
 MAX_BODY: Final = 64 * 1024
-LIMIT_DIGITS: Final = 9
 Call = Callable[..., Awaitable[HttpResponse]]
 
 
@@ -109,11 +109,11 @@ def texts_of(body: dict[str, Any], *names: str) -> dict[str, str]:
 
 
 def limit_of(request: HttpRequest, default: int, highest: int) -> int:
-    """Return the parameter ``limit``, from 1 to ``highest``; raises BadRequest where it is no number."""
-    given = request.GET.get("limit") or str(default)
-    if len(given) > LIMIT_DIGITS or not (given.isascii() and given.isdigit()):
-        raise BadRequest("'limit' is a number. Nothing was read.")
-    return max(1, min(int(given), highest))
+    """Return the parameter ``limit``, from 1 to ``highest``; raises BadRequest where it is no such number."""
+    try:
+        return limit_in(request.GET.get("limit", ""), default, highest)
+    except ValueError as error:
+        raise BadRequest(str(error)) from None
 
 
 def repository_of(texts: dict[str, str]) -> str:

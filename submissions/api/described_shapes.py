@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from submissions.api.answers import LIMIT_DIGITS
 from submissions.states import State
 from vskill.openapi import MOMENT, TEXT, Schema, in_path, or_null, query, shape
 
@@ -26,7 +25,7 @@ NEXT_CURSOR: Final = or_null({"type": "string", "description": "Of the next page
 
 def paged(default: int, highest: int) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the parameters of a list with pages of ``default`` rows, and ``highest`` at most."""
-    limit: Schema = {"type": "integer", "minimum": 0, "maximum": 10**LIMIT_DIGITS - 1, "default": default}
+    limit: Schema = {"type": "integer", "minimum": 1, "default": default}
     return (
         query("cursor", TEXT, "The nextCursor of the page before."),
         query("limit", limit, f"How many at most; {highest} are answered at most."),

@@ -83,6 +83,7 @@ def test_a_form_is_refused_in_its_form() -> None:
 LISTS = {
     "/skills?colour=red": ("'colour'", "verdict, capability, publisher, agent, license, tag, sort"),
     "/skills?sort=best": ("'best'", "newest, updated"),
+    "/skills?sort=relevance": ("needs words", "newest, updated, downloads, trending, name."),
     "/skills?view=rows": ("'rows'", "cards, table"),
     "/skills?verdict=good": ("'good'", "clear, notes, format"),
     "/skills?capability=fly": ("'fly'", "shell"),
@@ -94,9 +95,19 @@ LISTS = {
     "/queue?group=lost": ("'lost'", "held"),
     "/api/v1/skills?author=acme": ("'author'", "publisher, verdict"),
     "/api/v1/skills?sort=best": ("'best'", "newest"),
+    "/api/v1/skills?sort=relevance": ("needs words", "newest, updated, name, downloads, trending."),
     "/api/v1/skills?verdict=good": ("'good'", "clear, notes"),
     "/api/v1/skills?capability=fly": ("'fly'", "shell"),
-    "/api/v1/skills?limit=many": ("limit",),
+    **{
+        f"{place}limit={given}": ("whole number from 1", f"'{given}'", f"At most {highest}")
+        for place, highest in (
+            ("/api/v1/skills?", 200),
+            ("/api/v1/search?q=x&", 100),
+            ("/api/search?q=x&", 100),
+            ("/api/v1/submissions?", 200),
+        )
+        for given in ("0", "-1", "many")
+    },
     "/api/v1/skills?q=" + "a" * 600: ("600 characters", "512"),
     "/api/v1/search?q=x&verdict=clear": ("'verdict'", "q, limit, mode"),
     "/api/v1/search?q=x&mode=near": ("'near'", "exact"),
@@ -129,6 +140,22 @@ def test_what_a_list_does_not_have_is_refused_with_what_it_has(client: Client) -
             continue
         said = refused(client, address).replace("&#x27;", "'")
         assert [word for word in words if word not in said] == [], (address, said[-900:])
+
+
+@pytest.mark.usefixtures("_published")
+def test_a_limit_beyond_the_highest_is_answered_as_the_highest(client: Client) -> None:
+    for place in ("/api/v1/skills?", "/api/v1/search?q=hello&", "/api/v1/submissions?"):
+        for given in ("200", "99999999", "9" * 2_000, "0001"):
+            assert client.get(f"{place}limit={given}").status_code == 200, (place, given[:20])
+
+
+@pytest.mark.usefixtures("_published")
+def test_a_parameter_that_is_given_twice_is_refused_and_no_value_is_dropped(client: Client) -> None:
+    for address in PUBLIC:
+        assert "verdict is given 2 times" in refused(client, f"{address}?verdict=clear&verdict=notes"), address
+    # These are named together, and what others append filters nothing.
+    assert client.get("/compare?skill=hello-skill&skill=other").status_code == 200
+    assert client.get("/skills?ref=a&ref=b&utm_source=a&utm_source=a").status_code == 200
 
 
 @pytest.mark.usefixtures("_published")

@@ -55,7 +55,12 @@ def test_the_best_match_is_an_order_only_of_a_search() -> None:
     assert ListQuery.read({"sort": "relevance"}).order == "newest"
     assert ListQuery.read({"q": "pdf"}).order == "relevance"
     assert ListQuery.read({"q": "pdf", "sort": "newest"}).order == "newest"
-    assert [link["label"] for link in ListQuery.read({}).sort_links()] == ["Newest", "Updated", "Downloads", "Name"]
+    labels = ["Newest", "Updated", "Downloads", "Trending", "Name"]
+    assert [link["label"] for link in ListQuery.read({}).sort_links()] == labels
+    search = ListQuery.read({"q": "pdf", "sort": "relevance"})
+    assert [link["label"] for link in search.sort_links()] == ["Best match", *labels]
+    # Without it in the address, the next list is not asked for it when the words are gone.
+    assert (search.sort_links()[0]["href"], search.kept()) == ("?q=pdf", [])
 
 
 @pytest.mark.parametrize("given", [{"sort": "'; --"}, {"view": "<x>"}, {"sort": "", "view": ""}])
