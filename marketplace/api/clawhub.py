@@ -29,8 +29,8 @@ from marketplace.api.provenance import signature_fields
 from marketplace.api.shapes import (
     content_fields,
     list_item,
-    loosened_fields,
     owner_shape,
+    search_fields,
     skill_shape,
     summary_of,
     version_shape,
@@ -89,7 +89,7 @@ def search(call: ApiCall) -> HttpResponse:
         }
         for skill, score in hits
     ]
-    return json_response({"results": results, **loosened_fields(answer.loosened)})
+    return json_response({"results": results, **search_fields(answer)})
 
 
 @api_view(*SAFE, reads=list_reads)
@@ -104,7 +104,7 @@ def skills(call: ApiCall) -> HttpResponse:
     limit = requested_limit(call, *LIST_LIMIT)
     page = list_skills(call.env, filters, sort=sort, limit=limit, cursor=cursor, strict=True)
     items = [list_item(offered.skill, offered.latest) for offered in with_latest_versions(call.env, page.skills)]
-    return json_response({"items": items, "nextCursor": page.next_cursor, **loosened_fields(page.loosened)})
+    return json_response({"items": items, "nextCursor": page.next_cursor, **search_fields(page)})
 
 
 @api_view(*SAFE)

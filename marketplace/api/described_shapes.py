@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from marketplace.search.text import MAX_QUERY_TERMS
 from vskill.openapi import (
     BOOLEAN,
     INTEGER,
@@ -24,7 +25,12 @@ MOMENT_OR_NULL: Final = or_null(MOMENT)
 CURSOR: Final = or_null({"type": "string", "description": "Of the next page; null on the last one."})
 _ANY_OBJECT: Final[Schema] = {"type": "object"}
 
-LOOSENED: Final = or_null(shape({"words": listed(TEXT), "allButOne": BOOLEAN}))
+_LOOSENED: Final = or_null(shape({"words": listed(TEXT), "allButOne": BOOLEAN}))
+_NOT_SEARCHED: Final[Schema] = {
+    **listed(TEXT),
+    "description": f"Words of the query that were not searched for: a search has at most {MAX_QUERY_TERMS}.",
+}
+_SEARCHED: Final = {"loosened": _LOOSENED, "notSearched": _NOT_SEARCHED}
 OWNER: Final = shape({"handle": TEXT_OR_NULL, "displayName": TEXT_OR_NULL, "image": NULL})
 _SKILL_FIELDS: Final = {
     **dict.fromkeys(("slug", "displayName", "summary", "description", "name", "currentVersion", "certTier"), TEXT),
@@ -85,12 +91,12 @@ FOUND: Final = shape(
         "owner": OWNER,
     }
 )
-SEARCH: Final = shape({"results": listed(FOUND), "loosened": LOOSENED})
+SEARCH: Final = shape({"results": listed(FOUND), **_SEARCHED})
 VSKILL_SEARCH: Final = shape(
     {
         "results": listed(shape({**_SKILL_FIELDS, **_PUBLISHED_FIELDS, "score": NUMBER})),
         "pagination": shape({"hasMore": BOOLEAN}),
-        "loosened": LOOSENED,
+        **_SEARCHED,
     }
 )
 SKILLS: Final = shape(
@@ -102,7 +108,7 @@ SKILLS: Final = shape(
             )
         ),
         "nextCursor": CURSOR,
-        "loosened": LOOSENED,
+        **_SEARCHED,
     }
 )
 # A withheld skill has none of the fields that its author wrote.

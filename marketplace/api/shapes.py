@@ -14,7 +14,8 @@ from marketplace.api.trust import dialects, milliseconds, said_of
 from marketplace.errors import MalformedRecord
 from marketplace.judgement import verdict_of
 from marketplace.models import SkillEntry, SkillVersion
-from marketplace.search.loosening import Asked
+from marketplace.skills.answers import Answer
+from marketplace.skills.listing import SkillPage
 from marketplace.skills.publishers import publisher_of
 from marketplace.skills.withdrawal import source_gone, withdrawn, withheld
 
@@ -27,13 +28,15 @@ def _tags(skill: SkillEntry) -> list[str]:
         return []
 
 
-def loosened_fields(loosened: Asked | None) -> dict[str, Any]:
-    """Return ``loosened``: null, or the words that were searched for because no skill has every word of the query.
+def search_fields(found: Answer | SkillPage) -> dict[str, Any]:
+    """Return how the query of ``found`` was searched for: ``loosened`` and ``notSearched``.
 
-    With ``allButOne``, a skill has all of these but one at most.
+    ``loosened`` is null, or has the words that were searched for because no skill has every word of the query; with
+    ``allButOne``, a skill has all of these but one at most. ``notSearched`` are the words of a query with too many.
     """
+    loosened = found.loosened
     shown = None if loosened is None else {"words": list(loosened.terms), "allButOne": loosened.lacks_one}
-    return {"loosened": shown}
+    return {"loosened": shown, "notSearched": list(found.left_out)}
 
 
 def summary_of(skill: SkillEntry, warning: str) -> str:

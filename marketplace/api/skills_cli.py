@@ -6,7 +6,7 @@ from django.http import HttpResponse
 
 from marketplace.addresses import public_base
 from marketplace.api.http import SAFE, ApiCall, api_view, json_response, parameter, requested_limit, takes_only
-from marketplace.api.shapes import loosened_fields
+from marketplace.api.shapes import search_fields
 from marketplace.skills.answers import search_answer
 from marketplace.skills.handles import short_handle
 from vskill.visitors.reads import list_reads
@@ -33,4 +33,4 @@ def find(call: ApiCall) -> HttpResponse:
         }
         for hit in answer.hits
     ]
-    return json_response({"skills": found, **loosened_fields(answer.loosened)})
+    return json_response({"skills": found, **search_fields(answer)})

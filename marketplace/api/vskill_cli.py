@@ -19,7 +19,7 @@ from marketplace.api.http import (
     takes_only,
 )
 from marketplace.api.lookup import archive_content, exact_version, named_skill, visible_skill
-from marketplace.api.shapes import loosened_fields, skill_shape
+from marketplace.api.shapes import search_fields, skill_shape
 from marketplace.api.trust import said_of_skill
 from marketplace.artifacts.archives import read_member
 from marketplace.artifacts.diffs import FileChange, compare
@@ -43,7 +43,7 @@ def search(call: ApiCall) -> HttpResponse:
     answer = search_answer(call.env, parameter(call, "q"), limit=limit + 1)
     results = [{**skill_shape(hit.skill, None), "score": round(hit.score, 4)} for hit in answer.hits[:limit]]
     more = {"hasMore": len(answer.hits) > limit}
-    return json_response({"results": results, "pagination": more, **loosened_fields(answer.loosened)})
+    return json_response({"results": results, "pagination": more, **search_fields(answer)})
 
 
 @asks_for(Action.READ)

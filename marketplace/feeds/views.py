@@ -13,6 +13,7 @@ from marketplace.api.http import SAFE, ApiCall, api_view, parameter, tagged_resp
 from marketplace.api.lookup import no_publisher
 from marketplace.catalog import SkillFilters, list_skills
 from marketplace.feeds.atom import About, feed_of_skills, feed_of_withdrawals
+from marketplace.search.text import MAX_QUERY_TERMS
 from marketplace.skills.handles import present_handle
 from marketplace.skills.recently_withdrawn import recently_withdrawn
 from vskill.visitors.reads import list_reads
@@ -43,8 +44,11 @@ def feed(call: ApiCall) -> HttpResponseBase:
     filters = SkillFilters(query=given.get("q", ""), **{name: given.get(name, "") for name in FILTERS[1:]})
     query = f"?{urlencode(given)}" if given else ""
     title = _TITLES[kind] + "".join(f" · {value}" for value in given.values())
-    about = About(title, "What this registry lists, each after its checks.", base, own + query, f"/skills{query}")
     page = list_skills(call.env, filters, sort=_SORTS[kind], limit=MOST_ENTRIES, strict=True)
+    lists = "What this registry lists, each after its checks."
+    if page.left_out:
+        lists += f" Not searched for, because a search has at most {MAX_QUERY_TERMS} words: {' '.join(page.left_out)}."
+    about = About(title, lists, base, own + query, f"/skills{query}")
     return tagged_response(call, feed_of_skills(about, page.skills, by_change=kind == "updated"), CONTENT_TYPE)
 
 

@@ -30,7 +30,10 @@ GROUPS: Final = (
         (
             Call("GET /api/v1/openapi.json", "All of this for programs, in OpenAPI 3.1."),
             Call("GET /api/v1/skills?limit=&cursor=&sort=", "The skills that are published."),
-            Call("GET /api/v1/search?q=", "The skills that match, best first; loosened says how it was asked instead."),
+            Call(
+                "GET /api/v1/search?q=",
+                "The skills that match, best first; loosened and notSearched say how the words were taken.",
+            ),
             Call("GET /api/v1/skills/{slug}", "One skill, its latest version, its publisher and its verdict."),
             Call("GET /api/v1/skills/{slug}/versions", "Its versions, the newest first."),
             Call("GET /api/v1/skills/{slug}/versions/{version}", "One version with its files, sizes and digests."),

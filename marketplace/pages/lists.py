@@ -18,6 +18,7 @@ from marketplace.ownership.shown import owner_of
 from marketplace.pages.list_query import FACETS, FILTERS, ListQuery
 from marketplace.pages.wording import capability_words, published_words
 from marketplace.pictures.weeks import weekly_activity, weekly_publications
+from marketplace.search.text import MAX_QUERY_TERMS
 from marketplace.skill_sets.reading import newest_collections
 from marketplace.skills.handles import short_handle
 from vskill.environments import WorkerEnv
@@ -84,6 +85,8 @@ def list_context(env: WorkerEnv, query: ListQuery) -> dict[str, Any]:
         "query": query.q,
         "query_shown": visible(query.q),
         "loosened": page.loosened,
+        "left_out": visible(" ".join(page.left_out)),
+        "most_words": MAX_QUERY_TERMS,
         "view": query.view,
         "kept": query.kept(),
         "total": page.total,

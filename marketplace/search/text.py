@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Final
 
-MAX_QUERY: Final = 500
 MAX_QUERY_TERMS: Final = 8
 MAX_TOKEN_LENGTH: Final = 40
 
@@ -77,8 +76,23 @@ def _pairs(word: str) -> list[str]:
 
 def query_terms(query: str) -> list[str]:
     """Return the distinct terms of a query, at most ``MAX_QUERY_TERMS``; each has to be the prefix of a token."""
+    return _split(query)[0]
+
+
+def words_left_out(query: str) -> tuple[str, ...]:
+    """Return the words of a query that ``query_terms`` has no room for, each once."""
+    return _split(query)[1]
+
+
+def _split(query: str) -> tuple[list[str], tuple[str, ...]]:
     terms: dict[str, None] = {}
-    for word, is_unspaced in _words(query[:MAX_QUERY]):
+    left_out: dict[str, None] = {}
+    for word, is_unspaced in _words(query):
         parts = _pairs(word) if is_unspaced and len(word) > 1 else [word]
-        terms.update((part[:MAX_TOKEN_LENGTH], None) for part in parts)
-    return list(terms)[:MAX_QUERY_TERMS]
+        for place, part in enumerate(parts):
+            if len(terms) == MAX_QUERY_TERMS and part[:MAX_TOKEN_LENGTH] not in terms:
+                # Of a text without spaces, what comes before is searched for.
+                left_out[word[place:]] = None
+                break
+            terms[part[:MAX_TOKEN_LENGTH]] = None
+    return list(terms), tuple(left_out)

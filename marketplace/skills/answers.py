@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from marketplace.models import SkillEntry
 from marketplace.search.loosening import Asked
 from marketplace.search.scoring import share
+from marketplace.search.text import words_left_out
 from marketplace.skills.filtered import FilteredSkills, SkillFilters
 from marketplace.skills.search import check_query
 from vskill.environments import WorkerEnv
@@ -22,10 +23,14 @@ class SearchHit:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The best hits, best first; ``loosened`` is what was searched for where no skill has every word of the query."""
+    """The best hits, best first; ``loosened`` is what was searched for where no skill has every word of the query.
+
+    ``left_out`` are the words of the query that were not searched for, because it has too many.
+    """
 
     hits: list[SearchHit]
     loosened: Asked | None = None
+    left_out: tuple[str, ...] = ()
 
 
 def search_answer(env: WorkerEnv, query: str, *, limit: int = 20, publisher_handle: str = "") -> Answer:
@@ -40,7 +45,7 @@ def search_answer(env: WorkerEnv, query: str, *, limit: int = 20, publisher_hand
     rows = SkillEntry.objects.using(env.database).in_bulk([pk for _score, pk in best])
     asked = hits.asked
     found = [SearchHit(rows[pk], share(score, len(asked.terms))) for score, pk in best if pk in rows]
-    return Answer(found, asked if found and asked.loose else None)
+    return Answer(found, asked if found and asked.loose else None, words_left_out(query))
 
 
 def search_sync(env: WorkerEnv, query: str, *, limit: int = 20, publisher_handle: str = "") -> list[SearchHit]:

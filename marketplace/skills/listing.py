@@ -16,6 +16,7 @@ from django.db.models import Q
 from marketplace.errors import InvalidListing
 from marketplace.models import SkillEntry
 from marketplace.search.loosening import Asked
+from marketplace.search.text import words_left_out
 from marketplace.skills.counts import COUNTED_FACETS
 from marketplace.skills.filter_checks import check_filters
 from marketplace.skills.filtered import EVERY_SKILL, FacetValue, FilteredSkills, HowMany, SkillFilters
@@ -48,7 +49,7 @@ class SkillPage:
 
     ``next_cursor`` continues the list and is ``None`` on the last page. ``total`` is the length of the whole list,
     ``None`` unless the caller had it counted, and ``facets`` are those that it asked for. ``loosened`` is what was
-    searched for where no skill has every word of the query.
+    searched for where no skill has every word of the query, and ``left_out`` are the words for which it had no room.
     """
 
     skills: tuple[SkillEntry, ...]
@@ -56,6 +57,7 @@ class SkillPage:
     total: HowMany | None = None
     facets: Mapping[str, list[FacetValue]] = field(default_factory=dict)
     loosened: Asked | None = None
+    left_out: tuple[str, ...] = ()
 
 
 def list_skills(
@@ -100,7 +102,7 @@ def list_skills(
     counted = {name: found.facet(name) for name in facets}
     asked = found.hits.asked if filters.query else None
     loosened = asked if asked is not None and asked.loose else None
-    return SkillPage(tuple(page), following, total, counted, loosened)
+    return SkillPage(tuple(page), following, total, counted, loosened, words_left_out(filters.query))
 
 
 def check_order(sort: str, known: Collection[str], *, with_words: bool) -> None:

@@ -276,5 +276,8 @@ def test_a_search_says_what_was_searched_for_where_no_skill_has_every_word(
         "totals invoices kubernetes": {"words": ["totals", "invoices"], "allButOne": False},
     }.items():
         answer = get(client, f"{address}?q={query}")
-        assert answer["loosened"] == loosened
+        assert (answer["loosened"], answer["notSearched"]) == (loosened, [])
         assert len(answer[found]) == (query != "kubernetes")
+    long = "extract invoices totals of a year extract-invoices acme skills Zzzzqq kubernetes zzzzqq"
+    answer = get(client, f"{address}?q={long}")
+    assert (len(answer[found]), answer["notSearched"]) == (1, ["zzzzqq", "kubernetes"])

@@ -244,3 +244,16 @@ async def test_the_old_address_of_an_icon_leads_to_ours(env: WorkerEnv) -> None:
     response = await AsyncClient().get("/favicon.ico")
     assert response.status_code == 301
     assert response["Location"].endswith("vskill/favicon.svg")
+
+
+async def test_a_search_of_too_many_words_says_beside_the_count_which_were_not_searched_for(env: WorkerEnv) -> None:
+    await put(env, "release-notes", description="Changelog of commits by git tag.")
+    typed = "release notes changelog of commits by git tag"
+    shown = await page(f"/skills?q={typed}")
+    assert f"</b> skill for “{typed}”" in shown
+    assert "Not searched for" not in shown
+    shown = await page(f"/skills?q={typed} users <b>Zzzzqq")
+    assert f"</b> skill for the beginning of “{typed} users &lt;b&gt;Zzzzqq”" in shown
+    assert "Not searched for: “users b zzzzqq”. A search has at most 8 words." in shown
+    shown = await page(f"/feeds/new.atom?q={typed} users zzzzqq")
+    assert "Not searched for, because a search has at most 8 words: users zzzzqq.</subtitle>" in shown

@@ -14,7 +14,7 @@ from marketplace.models import SkillEntry
 from marketplace.models.derived import SearchDocument
 from marketplace.records import SkillRecord
 from marketplace.search.documents import document_of
-from marketplace.search.text import MAX_TOKEN_LENGTH, query_terms, tokenize
+from marketplace.search.text import MAX_QUERY_TERMS, MAX_TOKEN_LENGTH, query_terms, tokenize, words_left_out
 from marketplace.skills.answers import search_sync
 from marketplace.skills.search_check import mend_documents, renew_positions, wrong_documents
 from marketplace.skills.store import locked_skill, move_skill
@@ -48,6 +48,21 @@ def test_every_word_of_a_text_finds_it(text: str) -> None:
     tokens = tokenize(text)
     for term in query_terms(text):
         assert any(token.startswith(term) for token in tokens), (term, tokens)
+
+
+@given(st.lists(st.text("abc", min_size=1, max_size=3)))
+def test_each_word_of_a_query_is_a_term_or_is_said_to_be_left_out(words: list[str]) -> None:
+    terms, left_out = query_terms(" ".join(words)), words_left_out(" ".join(words))
+    assert [*terms, *left_out] == list(dict.fromkeys(words))
+    assert len(terms) == MAX_QUERY_TERMS or not left_out
+
+
+def test_words_beyond_the_eighth_are_left_out_however_long_the_query_is() -> None:
+    eight = [f"word{number}" for number in range(MAX_QUERY_TERMS)]
+    assert words_left_out(" ".join(eight) + " " + " ".join(eight).upper()) == ()
+    assert words_left_out(" ".join([*eight, *["word1"] * 100, "Last", "last", "one"])) == ("last", "one")
+    # Eight pairs of nine characters are searched for; the ninth pair begins with the last of these.
+    assert words_left_out("一二三四五六七八九十") == ("九十",)
 
 
 @given(st.text())
