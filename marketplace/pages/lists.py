@@ -20,12 +20,14 @@ from marketplace.pages.wording import capability_words, published_words
 from marketplace.pictures.weeks import weekly_activity, weekly_publications
 from marketplace.search.text import MAX_QUERY_TERMS
 from marketplace.skill_sets.reading import newest_collections
+from marketplace.skills.downloads import RECENT_DAYS
 from marketplace.skills.handles import short_handle
 from vskill.environments import WorkerEnv
 from vskill.hidden_characters import visible
 
 PAGE_SIZE: Final = 24
 NEWEST: Final = 6
+TRENDING: Final = 4
 NEWEST_COLLECTIONS: Final = 3
 
 
@@ -50,6 +52,7 @@ def card(row: SkillEntry, *, in_table: bool = False) -> dict[str, Any]:
         "verdict": row.verdict,
         "flag_reason": row.flag_reason,
         "updated_at": row.changed_at,
+        "recent_downloads": row.recent_downloads,
     }
     if in_table:
         # Each reads the skill's value or makes another address.
@@ -59,7 +62,9 @@ def card(row: SkillEntry, *, in_table: bool = False) -> dict[str, Any]:
 
 
 def home_context(env: WorkerEnv) -> dict[str, Any]:
-    """Return the context of the home page: the figures of the registry, its newest skills, and its activity by week."""
+    """Return the context of the home page: the figures of the registry, its newest skills and those that are downloaded
+    most in these days, and its activity by week.
+    """
     versions = fetchable_versions(SkillVersion.objects.using(env.database).filter(namespace=env.name))
     return {
         "figures": {
@@ -68,6 +73,11 @@ def home_context(env: WorkerEnv) -> dict[str, Any]:
             "as_of": timezone.now(),
         },
         "newest": [card(row) for row in list_skills(env, limit=NEWEST).skills],
+        # What nobody downloads is no trend.
+        "trending": [
+            card(row) for row in list_skills(env, sort="trending", limit=TRENDING).skills if row.recent_downloads
+        ],
+        "recent_days": RECENT_DAYS,
         "collections": [
             {"title": one.title, "href": collection_href(one.slug)}
             for one in newest_collections(env, NEWEST_COLLECTIONS)
@@ -98,6 +108,7 @@ def list_context(env: WorkerEnv, query: ListQuery) -> dict[str, Any]:
         ],
         "unfiltered_href": query.unfiltered(),
         "sorts": query.sort_links(),
+        "recent_days": RECENT_DAYS if query.order == "trending" else None,
         "views": query.view_links(),
         **_page_links(query, page),
     }

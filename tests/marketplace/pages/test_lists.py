@@ -69,6 +69,25 @@ async def test_home_counts_what_is_there_and_says_when(env: WorkerEnv) -> None:
     assert re.search(r"Downloads week from \d+ \w+ \d+, so far 1 week from \d+ \w+ \d+ — week", text)
 
 
+async def test_what_is_downloaded_in_these_days_is_trending_on_home_and_in_the_list(env: WorkerEnv) -> None:
+    for name in ("first", "second", "third"):
+        await put(env, name)
+    assert "Trending" not in await page("/")
+    for name, number in (("first", 2), ("third", 3)):
+        skill = await sync_to_async(SkillEntry.objects.get)(slug=name)
+        for _time in range(number):
+            await sync_to_async(count_download_sync)(env, skill.pk, "0.0.1")
+    newest, _, trending = (await page("/")).partition("Trending")
+    # What nobody downloads is no trend, but has its place at the end of the list.
+    assert (names(newest), names(trending)) == (["third", "second", "first"], ["third", "first"])
+    assert re.findall(r"</svg>(\d+) in 7 days", newest + trending) == ["3", "2"]
+    assert 'href="/skills?sort=trending"' in trending
+    for view in ("cards", "table"):
+        shown = await page(f"/skills?sort=trending&view={view}")
+        assert re.findall(r'<a href="/skills/(\w+)">', shown) == ["third", "first", "second"]
+        assert "most downloaded in 7 days first" in shown
+
+
 async def test_a_search_finds_by_name_and_by_description(env: WorkerEnv) -> None:
     await put(env, "pdf-forms", description="Fill in forms.")
     await put(env, "release-notes", description="Summarise a git history.")
