@@ -11,6 +11,7 @@ MarketplaceError
 ├── SlugTaken            another skill has the slug
 ├── SigningKeyError      the file with the signing keys cannot be used
 ├── BadSignature         something is not signed by the key that it names
+├── InvalidLines         lines that no file has, or not this one
 └── InvalidListing       a sort order or cursor that the list does not have
 """
 
@@ -71,6 +72,12 @@ class SlugTaken(MarketplaceError):
     """Another skill has or had the slug, or the slug rule forbids it; nothing was renamed."""
 
     code = "slug_taken"
+
+
+class InvalidLines(MarketplaceError):
+    """Lines of a file were requested that no file has, or not this one."""
+
+    code = "invalid_lines"
 
 
 class InvalidListing(MarketplaceError):

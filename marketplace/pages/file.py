@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -11,9 +11,11 @@ from django.utils.safestring import SafeString
 
 from marketplace.addresses import file_href, skill_href
 from marketplace.artifacts.archives import read_member
+from marketplace.errors import InvalidLines
 from marketplace.models import ArchiveBlob
+from marketplace.pages.file_parts import PART_LINES, Lines, at_line, at_part
 from marketplace.pages.images import LARGEST, shown_as
-from marketplace.pages.scan_report import findings_about
+from marketplace.pages.scan_report import findings_about, not_read
 from marketplace.pages.skill import Found, raw_path, rendered
 from marketplace.pages.text_links import RASTER, image_href
 from marketplace.syntax.colouring import Part, colouring
@@ -21,32 +23,36 @@ from vskill.environments import WorkerEnv
 from vskill.hidden_characters import escape_hidden, in_braces, visible
 
 LARGEST_SHOWN: Final = 1_000_000
-MOST_LINES: Final = 5_000
 LONGEST_LINE: Final = 2_000
 _MARKDOWN: Final = (".md", ".markdown")
 
 
-def file_context(env: WorkerEnv, found: Found, path: str) -> dict[str, Any] | None:
-    """Return the template context of the page of one file, or ``None`` where the version has no such file."""
+def file_context(env: WorkerEnv, found: Found, path: str, part: Lines) -> dict[str, Any] | None:
+    """Return the template context of the page of the file at ``path``, or ``None`` where ``found`` has no such file.
+
+    ``part`` says which of its lines are shown. Raises ``InvalidLines`` where the file ends before them.
+    """
     listed = found.version.file(path)
     if listed is None:
         return None
     findings = findings_about(found, path)
+    address = file_href(found.skill.slug, path)
+    permalink = f"{address}?{urlencode({'version': found.version.version})}"
     context: dict[str, Any] = {
         "file": {
             **listed,
             "path": visible(path),
             "name": visible(path.rpartition("/")[2]),
             "raw_href": raw_path(found, path),
-            "permalink": f"{file_href(found.skill.slug, path)}?{urlencode({'version': found.version.version})}",
+            "href": address,
+            "permalink": permalink,
             "line_count": None,
-            "cut": False,
         },
         "all_files_href": skill_href(found.skill.slug, "files") + found.exact,
-        "file_findings": [
-            {"line": finding.get("line"), "title": _title(finding, visible(path))} for finding in findings
-        ],
+        "findings": findings,
+        "not_read": not_read(found, path),
         "lines": None,
+        "part": None,
         "unreadable": "",
         "rendered": "",
         "image_href": "",
@@ -66,19 +72,60 @@ def file_context(env: WorkerEnv, found: Found, path: str) -> dict[str, Any] | No
     if text is None:
         context["unreadable"] = "This is not a text file, so there is nothing to read here."
         return context
-    if path.lower().endswith(_MARKDOWN):
-        context["rendered"] = rendered(found, path, text)
-    flagged = {finding["line"] for finding in findings if finding.get("line")}
     lines = text.removesuffix("\n").split("\n") if text else []
-    # A line end at the end of a file gives one line too many in the parts.
-    parts_of_lines = (colouring.lines(path, text) or [[(line, "")] for line in lines])[: len(lines)]
     context["file"]["line_count"] = len(lines)
-    context["file"]["cut"] = len(lines) > MOST_LINES
-    context["lines"] = [
-        {"number": number, "html": in_colours(parts), "flagged": number in flagged}
-        for number, parts in enumerate(parts_of_lines[:MOST_LINES], start=1)
-    ]
+    context["file"]["permalink"] = at_part(permalink, part.first)
+    context["part"] = _part(address + found.exact, part, len(lines), visible(path))
+    context["file_findings"] = _marked(findings, address + found.exact, part, len(lines), visible(path))
+    context["any_marked"] = any(one["href"] for one in context["file_findings"])
+    context["lines"] = _lines(path, text, lines, part, {one["line"] for one in findings if one.get("line")})
+    if path.lower().endswith(_MARKDOWN):
+        context["is_markdown"] = True
+        # Once, above the source that it begins.
+        context["rendered"] = rendered(found, path, text) if part.first == 1 else ""
     return context
+
+
+def _lines(path: str, text: str, lines: Sequence[str], part: Lines, flagged: set[int]) -> list[dict[str, Any]]:
+    shown = slice(part.first - 1, min(part.last, len(lines)))
+    # A line end at the end of a file gives one line too many in the parts, which the slice leaves out.
+    coloured = colouring.lines(path, text)
+    pieces = coloured[shown] if coloured is not None else [[(line, "")] for line in lines[shown]]
+    return [
+        {"number": number, "html": in_colours(one), "flagged": number in flagged}
+        for number, one in enumerate(pieces, start=part.first)
+    ]
+
+
+def _part(address: str, part: Lines, count: int, name: str) -> dict[str, Any] | None:
+    """Return which lines of a long file are shown and the addresses of its other parts; ``None`` for a short file."""
+    if part.first > max(count, 1):
+        raise InvalidLines(
+            f"{name} has {count:,} line{'s' if count != 1 else ''}. The address asks for its lines from "
+            f"{part.first:,} on, which are not there."
+        )
+    if count <= PART_LINES:
+        return None
+    return {
+        "first": part.first,
+        "last": min(part.last, count),
+        "size": PART_LINES,
+        "earlier": at_part(address, part.first - PART_LINES) if part.first > 1 else "",
+        "later": at_part(address, part.last + 1) if part.last < count else "",
+    }
+
+
+def _marked(
+    findings: Sequence[Mapping[str, Any]], address: str, part: Lines, count: int, path: str
+) -> list[dict[str, Any]]:
+    """Return the findings with where each leads: a line of this part, one of another, or none that the file has."""
+    shown = []
+    for one in findings:
+        line = one.get("line") or 0
+        here = part.first <= line <= part.last
+        href = "" if not 1 <= line <= count else f"#L{line}" if here else at_line(address, line)
+        shown.append({"line": line, "title": _title(one, path), "href": href})
+    return shown
 
 
 def _title(finding: Mapping[str, Any], path: str) -> str:

@@ -95,7 +95,22 @@ def files(found: Found) -> list[dict[str, Any]]:
 def findings_about(found: Found, path: str) -> list[dict[str, Any]]:
     """Return the findings about the file at ``path`` of a version, and about what is in it where it is an archive."""
     name = visible(path)
-    return [one for one in newest_scan(found.version).findings if _file_of(found, str(one.get("file"))) == name]
+    findings = _without_coverage(newest_scan(found.version).findings)
+    return [one for one in findings if _file_of(found, str(one.get("file"))) == name]
+
+
+def not_read(found: Found, path: str) -> dict[str, Any] | None:
+    """Return which engines of the newest scan left a file unread and why, or ``None`` where each has read it.
+
+    ``by`` is empty where none of them has read it.
+    """
+    newest = newest_scan(found.version)
+    read = stored_coverage(newest.engines, newest.findings)
+    row = next((one for one in read.files if one.file == visible(path)), None)
+    if row is None:
+        return None
+    by = [engine for engine, has_read in zip(read.engines, row.read, strict=True) if not has_read]
+    return {"by": by if any(row.read) else [], "why": row.why}
 
 
 def _file_of(found: Found, name: str) -> str:

@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 from marketplace.addresses import file_href, skill_href
 from marketplace.pages.anchors import PREFIX
+from marketplace.pages.file_parts import at_line, line_of
 from marketplace.pages.source_links import source_href
 
 RASTER: Final = (".png", ".jpg", ".jpeg", ".gif", ".webp")
@@ -46,8 +47,10 @@ class TextLinks:
         """Return where the relative ``path`` of a link leads, as the text writes it; ``fragment`` is a part of it."""
         inside, outside = self._resolve(path)
         if inside in self.paths:
-            part = f"#{PREFIX}{quote(fragment.lower())}" if fragment else ""
-            return Target(f"{file_href(self.slug, inside)}{self.exact}{part}")
+            address = f"{file_href(self.slug, inside)}{self.exact}"
+            if line := line_of(fragment):
+                return Target(at_line(address, line, fragment))
+            return Target(f"{address}#{PREFIX}{quote(fragment.lower())}" if fragment else address)
         if inside is not None and inside in _folders(self.paths):
             return Target(f"{skill_href(self.slug)}{self.exact}#files")
         if outside is None:

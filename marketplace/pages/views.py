@@ -4,16 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, cast
+from urllib.parse import urlencode
 
 from django.core.handlers.asgi import ASGIRequest
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponsePermanentRedirect
+from django.http import (
+    Http404,
+    HttpRequest,
+    HttpResponse,
+    HttpResponseBase,
+    HttpResponsePermanentRedirect,
+    HttpResponseRedirect,
+)
 from django.shortcuts import render
 from django.templatetags.static import static
 from django.utils.cache import get_conditional_response
 from django.views.decorators.http import require_safe
 
 from marketplace.addresses import file_href, present_page, public_base, publisher_href, skill_href
-from marketplace.errors import InvalidListing
+from marketplace.errors import InvalidLines, InvalidListing
 from marketplace.pages import scan_report
 from marketplace.pages import skill as skill_page
 from marketplace.pages.absence import absent
@@ -23,6 +31,7 @@ from marketplace.pages.contract import contract_of_version
 from marketplace.pages.decide import deciding
 from marketplace.pages.external import external_opinions
 from marketplace.pages.file import file_context
+from marketplace.pages.file_parts import PARAMETER, at_line, read_lines
 from marketplace.pages.images import image_response
 from marketplace.pages.install import install_lines
 from marketplace.pages.list_checks import OF_A_PUBLISHER, check_query
@@ -143,17 +152,28 @@ async def files(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_safe
 async def file(request: HttpRequest, slug: str, path: str) -> HttpResponse:
-    """Show one file of a version with line numbers."""
+    """Show one file of a version with line numbers, a part of it where it is long.
+
+    ``lines`` names a part, or any lines of one, which then leads there and picks them.
+    """
     env = require_worker_env()
+    below = file_href("x", path).removeprefix(skill_href("x") + "/")
 
     def page(found: skill_page.Found) -> dict[str, Any]:
-        shown = file_context(env, found, path)
+        shown = file_context(env, found, path, lines)
         if shown is None:
             raise Http404(f"This version has no file {path!r}.")
         return {**skill_page.head(found), **shown}
 
-    below = file_href("x", path).removeprefix(skill_href("x") + "/")
-    return await _page_of_skill(request, slug, below, "marketplace/file.html", page)
+    try:
+        lines = read_lines(request.GET.get(PARAMETER, ""))
+        if not lines.is_part:
+            version = request.GET.get("version", "")
+            address = skill_href(slug, below) + (f"?{urlencode({'version': version})}" if version else "")
+            return HttpResponseRedirect(at_line(address, lines.first, lines.fragment))
+        return await _page_of_skill(request, slug, below, "marketplace/file.html", page)
+    except InvalidLines as error:
+        return render(request, "400.html", {"message": str(error)}, status=400)
 
 
 @require_safe

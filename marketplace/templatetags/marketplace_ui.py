@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any, Final
+from urllib.parse import quote
 
 from django import template
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 
 from marketplace.catalog import HowMany
+from marketplace.pages.file_parts import at_line
 from marketplace.pages.wording import FLAGGED, capability_words, published_words, severity_words, verdict_words
 from marketplace.pictures.columns import Picture
 from vskill.templatetags.ui import badge, number
@@ -87,6 +89,13 @@ def references_table(
     since the check.
     """
     return {"contract": contract, "file_base": file_base, "query": query, "watched": watched}
+
+
+@register.inclusion_tag("marketplace/components/place.html")
+def place_link(place: Mapping[str, Any], file_base: str = "", query: str = "") -> dict[str, Any]:
+    """Show the ``file`` and ``line`` of a place, and lead there; ``file_base``, ``query`` as in ``findings_list``."""
+    href = at_line(f"{file_base}{quote(str(place['file']))}{query}", place.get("line") or 0) if file_base else ""
+    return {"place": place, "href": href}
 
 
 def grouped(findings: Iterable[Any]) -> list[dict[str, Any]]:

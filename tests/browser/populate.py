@@ -63,7 +63,13 @@ def main() -> None:
             description="Answer questions about data.",
             repo_url=f"https://github.com/owner-{number % 4}/skills",
         )
-    publish(env, LONG_NAME, description="word " * 150, repo_url=f"https://github.com/{LONG_OWNER}/skills")
+    publish(
+        env,
+        LONG_NAME,
+        description="word " * 150,
+        repo_url=f"https://github.com/{LONG_OWNER}/skills",
+        files={"words.txt": b"a word\n" * 5_009},
+    )
     first = {"scripts/collect.py": SCRIPT.replace("main", "start").encode(), "scripts/gone.sh": b"true\n"}
     publish(env, "release-notes", text="First words.", version="1.0.0", files=first)
     publish(

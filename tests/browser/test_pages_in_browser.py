@@ -29,6 +29,7 @@ PAGES = {
     "scan-again": "/skills/release-notes/scan-again",
     "file": "/skills/release-notes/files/scripts/collect.py",
     "text file": "/skills/release-notes/files/references/style.md",
+    "last part of a file": f"/skills/{LONG_NAME}/files/words.txt?lines=5001-10000",
     "image file": "/skills/release-notes/files/images/areas.png",
     "compare": f"/compare?skill=release-notes&skill={LONG_NAME}&skill=release-note",
     "versions": "/skills/release-notes/compare",
@@ -144,6 +145,25 @@ def test_the_client_is_chosen_by_arrow_keys(browser: Browser) -> None:
     assert [number for number, panel in enumerate(panels) if panel.is_displayed()] == [0]
     browser.driver.find_element(By.ID, "client-clawhub").send_keys(Keys.ARROW_RIGHT)
     assert [number for number, panel in enumerate(panels) if panel.is_displayed()] == [1]
+
+
+def test_a_line_that_is_typed_leads_to_the_part_of_a_file_that_has_it(browser: Browser) -> None:
+    browser.open(PAGES["last part of a file"])
+    browser.ask("window.location.hash = 'L5003'")
+    browser.until("document.querySelector('#L5003.picked')")
+    browser.ask("window.location.hash = 'L4000-L4001'")
+    browser.until("document.querySelectorAll('#L4000.picked, #L4001.picked').length === 2")
+    link = browser.driver.find_element(By.CSS_SELECTOR, "a[data-permalink]").get_attribute("href")
+    assert link is not None
+    assert link.endswith("?version=0.0.1#L4000-L4001")
+    browser.ask("window.location.hash = 'L5009'")
+    browser.until("document.querySelector('#L5009.picked')")
+    assert "version=0.0.1&lines=5001-10000#L5009" in browser.ask("document.querySelector('[data-permalink]').href")
+    with browser.without_scripts():
+        browser.open(PAGES["last part of a file"], width=380)
+        browser.driver.find_element(By.ID, "to-line").send_keys("12", Keys.ENTER)
+        assert browser.driver.current_url.endswith("words.txt#L12")
+    assert browser.complaints() == []
 
 
 def test_a_search_renews_the_list_and_the_address_without_loading_the_page(browser: Browser) -> None:

@@ -8,7 +8,7 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.test import AsyncClient, Client
 
-from marketplace.pages.file import LARGEST_SHOWN, LONGEST_LINE, MOST_LINES, as_text, in_colours
+from marketplace.pages.file import LARGEST_SHOWN, LONGEST_LINE, as_text, in_colours
 from tests.marketplace.pages.page_factory import finding, publish
 from vskill.environments import WorkerEnv
 
@@ -71,15 +71,6 @@ async def test_what_cannot_be_shown_says_why(env: WorkerEnv, content: bytes, wor
 
 
 @pytest.mark.django_db(transaction=True)
-async def test_a_very_long_file_is_cut_and_says_so(env: WorkerEnv) -> None:
-    await put(env, files={"long.txt": b"x\n" * (MOST_LINES + 1)})
-    shown = await page("long.txt")
-    assert len(lines(shown)) == MOST_LINES
-    assert "Only the first 5,000 lines are shown" in shown
-    assert f"{MOST_LINES + 1:,} lines" in shown
-
-
-@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("name", ["notes & ideas.md", "日本語.txt", "a#b?c.md", "100%.md", "deep/er/file.md"])
 def test_a_file_of_any_name_opens_by_the_link_that_the_skill_shows(env: WorkerEnv, name: str) -> None:
     publish(env, files={name: b"found me"})
@@ -105,7 +96,9 @@ def test_an_unusual_space_in_a_name_is_spelled_out_and_the_file_still_opens(env:
 async def test_what_was_found_in_an_archive_is_said_of_the_archive(env: WorkerEnv) -> None:
     inside = finding(file="a.zip!/bin/x.py", line=4, title="Odd line")
     await put(env, files={"a.zip": b"PK\0", "b.zip!/c": b"x"}, findings=(inside, finding(file="b.zip!/c", title="Own")))
-    assert "Odd line (a.zip!/bin/x.py)" in await page("a.zip")
+    archive = await page("a.zip")
+    assert "<h3>Odd line</h3>" in archive
+    assert '<span class="mono">a.zip!/bin/x.py:4</span>' in archive
     assert "Own" in await page("b.zip!/c")
     assert "Odd line" not in await page("SKILL.md")
 

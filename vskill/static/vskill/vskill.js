@@ -80,11 +80,27 @@
     const link = document.querySelector("a[data-permalink]");
     if (link) link.hash = range ? window.location.hash : "";
     if (!range) return;
-    const lines = document.querySelectorAll(".code-lines > li");
-    for (let number = range[0]; number <= Math.min(range[1], lines.length); number++) {
-      lines[number - 1].classList.add("picked");
+    const list = document.querySelector(".code-lines");
+    const lines = list.children;
+    const before = list.start - 1;
+    if (leadsElsewhere(list, range[0])) return;
+    for (let number = Math.max(range[0], before + 1); number <= Math.min(range[1], before + lines.length); number++) {
+      lines[number - before - 1].classList.add("picked");
     }
-    if (scroll && lines[range[0] - 1]) lines[range[0] - 1].scrollIntoView({ block: "center" });
+    const first = lines[range[0] - before - 1];
+    if (scroll && first) first.scrollIntoView({ block: "center" });
+  }
+  // A long file is shown in parts; a line in another one, as somebody typed it or an old link has it, leads there.
+  function leadsElsewhere(list, line) {
+    const size = Number(list.dataset.part);
+    if (!size || line < 1 || line > Number(list.dataset.count)) return false;
+    const first = Math.floor((line - 1) / size) * size + 1;
+    if (first === list.start) return false;
+    const address = new URL(window.location.href);
+    if (first > 1) address.searchParams.set("lines", first + "-" + (first + size - 1));
+    else address.searchParams.delete("lines");
+    window.location.replace(address);
+    return true;
   }
   if (document.querySelector(".code-lines")) {
     document.addEventListener("click", function (event) {
