@@ -16,21 +16,24 @@ from vskill.environments import WorkerEnv
 from vskill.kv.statements import statements
 
 MOST_COUNTED: Final = 1_000
+# Whether a submission is shown takes several look-ups, so where a state has more than that, few are looked at.
+MOST_SHOWN_COUNTED: Final = 100
 
 
 def count_states(env: WorkerEnv) -> dict[State, HowMany]:
     """Return how many submissions are in each state now, counted to ``MOST_COUNTED`` by one statement.
 
-    Those that whoever asks now may not know of are not counted; where there may be any, it takes a statement more for
-    each state that has submissions.
+    Those that whoever asks now may not know of are not counted. Where there may be any, it takes a statement more for
+    each state that has submissions, and of more than ``MOST_COUNTED``, ``MOST_SHOWN_COUNTED`` are counted.
     """
-    numbers = _all(env)
+    numbers, bounds = _all(env), dict.fromkeys(State, MOST_COUNTED)
     if hides_any(env):
         rows = SubmissionEntry.objects.using(env.database).live().filter(namespace=env.name)
         shown = shown_submissions(env, rows)
         for state in (one for one, number in numbers.items() if number):
-            numbers[state] = shown.filter(state=state)[: MOST_COUNTED + 1].count()
-    return {state: _bounded(number) for state, number in numbers.items()}
+            bounds[state] = MOST_SHOWN_COUNTED if numbers[state] > MOST_COUNTED else MOST_COUNTED
+            numbers[state] = shown.filter(state=state)[: bounds[state] + 1].count()
+    return {state: HowMany(min(numbers[state], most), numbers[state] > most) for state, most in bounds.items()}
 
 
 def _all(env: WorkerEnv) -> dict[State, int]:
@@ -39,10 +42,6 @@ def _all(env: WorkerEnv) -> dict[State, int]:
         cursor.execute(_statement(connections[env.database].vendor), parameters)
         found = cursor.fetchone()
     return {state: int(number) for state, number in zip(State, found, strict=True)}
-
-
-def _bounded(number: int) -> HowMany:
-    return HowMany(min(number, MOST_COUNTED), or_more=number > MOST_COUNTED)
 
 
 @cache

@@ -13,7 +13,7 @@ from django.db import connections
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from marketplace.catalog import quarantine_skill
+from marketplace.catalog import HowMany, quarantine_skill
 from marketplace.models import SkillEntry
 from marketplace.models.ownership import SkillPlace
 from marketplace.skills.audience import show_to
@@ -210,6 +210,22 @@ def test_what_is_shown_is_looked_up_for_each_submission_and_never_among_all_skil
         # A step that reads all skills of an environment, or keeps a list of those that are hidden.
         whole = [one for one in steps if one.startswith(("SCAN marketplace", "LIST")) or one.endswith("(namespace=?)")]
         assert whole == [], steps
+
+
+def test_of_many_submissions_few_are_counted_where_some_are_hidden(
+    env: WorkerEnv, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("submissions.store.state_counts.MOST_COUNTED", 4)
+    monkeypatch.setattr("submissions.store.state_counts.MOST_SHOWN_COUNTED", 2)
+    publish_at(env, "skills/0")
+    for number in range(4):
+        submission_at(env, f"skills/{number}", State.REJECTED)
+    # Up to the bound, each is looked at.
+    assert count_states(env)[State.REJECTED] == HowMany(3)
+    submission_at(env, "skills/4", State.REJECTED)
+    assert count_states(env)[State.REJECTED] == HowMany(2, or_more=True)
+    with seen_as((MEMBERS,)):
+        assert count_states(env)[State.REJECTED] == HowMany(4, or_more=True)
 
 
 def test_an_earlier_release_has_left_enough_to_find_the_places(env: WorkerEnv) -> None:
