@@ -13,6 +13,7 @@ from django.http import HttpResponse
 from marketplace.addresses import public_base, repository_of
 from marketplace.api.bounds import LIST_LIMIT, LONGEST_CURSOR, SEARCH_LIMIT
 from marketplace.api.contract import contract_fields
+from marketplace.api.filters import OF_LISTS, OF_SEARCHES, filters_of
 from marketplace.api.http import (
     SAFE,
     ApiCall,
@@ -39,7 +40,7 @@ from marketplace.api.shapes import (
 )
 from marketplace.api.trust import evidence, milliseconds, moderation, said_of, said_of_skill, scan_fields
 from marketplace.artifacts.archives import MANIFEST_NAME
-from marketplace.catalog import SORTS, SkillFilters, fetchable_versions, find_version_sync, is_visible, list_skills
+from marketplace.catalog import SORTS, fetchable_versions, find_version_sync, is_visible, list_skills
 from marketplace.judgement import verdict_of
 from marketplace.models import SkillEntry, SkillVersion
 from marketplace.skills.answers import search_answer
@@ -54,7 +55,6 @@ from vskill.visitors.reads import list_reads
 
 # clawhub's names of sort orders. Skills have no ratings here, so its two orders by rating are the order by downloads.
 _SORTS: Final = {"": "updated", "createdAt": "newest"} | dict.fromkeys(("stars", "rating", "installs"), "downloads")
-_FILTERS: Final = ("publisher", "verdict", "license", "tag", "capability", "agent", "prefix")
 
 
 @api_view(*SAFE)
@@ -66,15 +66,15 @@ def discovery(call: ApiCall) -> HttpResponse:
 
 @api_view(*SAFE, reads=list_reads)
 def search(call: ApiCall) -> HttpResponse:
-    """Search for ``q``, or look up one slug with ``mode=exact``; return the hits, best first."""
-    takes_only(call, "q", "limit", "mode")
-    query, limit = parameter(call, "q"), requested_limit(call, *SEARCH_LIMIT)
+    """Search for ``q`` among what the filters leave, or look up one slug with ``mode=exact``; best hits come first."""
+    takes_only(call, "q", "limit", "mode", *OF_SEARCHES)
+    filters, limit = filters_of(call), requested_limit(call, *SEARCH_LIMIT)
     if (mode := parameter(call, "mode")) not in ("", "exact"):
         raise ApiError(400, f"There is no mode {mode[:40]!r}. The only one is exact.")
-    answer = search_answer(call.env, query, limit=limit)
+    answer = search_answer(call.env, filters, limit=limit)
     hits = [(hit.skill, hit.score) for hit in answer.hits]
     if mode:
-        hits = [(skill, score) for skill, score in hits if skill.slug == base_slug(query)]
+        hits = [(skill, score) for skill, score in hits if skill.slug == base_slug(filters.query)]
     results = [
         {
             "score": round(score, 4),
@@ -95,10 +95,10 @@ def search(call: ApiCall) -> HttpResponse:
 @api_view(*SAFE, reads=list_reads)
 def skills(call: ApiCall) -> HttpResponse:
     """List published skills: ``items`` and ``nextCursor``, which is null on the last page."""
-    takes_only(call, "limit", "cursor", "sort", "q", *_FILTERS)
+    takes_only(call, "limit", "cursor", "sort", "q", *OF_LISTS)
     given = parameter(call, "sort")
     sort = _SORTS.get(given, given)
-    filters = SkillFilters(query=parameter(call, "q"), **{name: parameter(call, name) for name in _FILTERS})
+    filters = filters_of(call)
     check_order(sort, SORTS, with_words=bool(filters.query))
     cursor = parameter(call, "cursor", longest=LONGEST_CURSOR) or None
     limit = requested_limit(call, *LIST_LIMIT)

@@ -21,6 +21,7 @@ from marketplace.api.described_parts import (
     HASHES,
     NONE,
     OWNER,
+    SEARCH_FILTERS,
     SLUG,
     TAG,
     VERSION,
@@ -33,6 +34,7 @@ from marketplace.api.described_parts import (
 from marketplace.api.described_shapes import TEXT_OR_NULL
 from marketplace.api.described_skill import of_one_skill
 from marketplace.api.log import MOST_ENTRIES
+from marketplace.catalog import SORTS
 from vskill.openapi import (
     BOOLEAN,
     INTEGER,
@@ -75,6 +77,7 @@ OPERATIONS: Final[dict[str, dict[str, Any]]] = {
         Q,
         limit(*SEARCH_LIMIT),
         query("mode", {"type": "string", "enum": ["exact"]}, "Look for one name only."),
+        *SEARCH_FILTERS,
     ),
     "/api/v1/resolve": get(
         "resolve",
@@ -183,10 +186,16 @@ OPERATIONS: Final[dict[str, dict[str, Any]]] = {
         "skills",
         "List the published skills.",
         shapes.SKILLS,
-        *(Q, limit(*LIST_LIMIT), CURSOR, text("sort", "The order."), *FILTERS),
+        *(
+            Q,
+            limit(*LIST_LIMIT),
+            CURSOR,
+            text("sort", f"The order: updated without it, or {', '.join(SORTS)}; relevance needs words."),
+            *FILTERS,
+        ),
     ),
     "/api/v1/skills/search": get(
-        "searchForVskill", "Search for skills.", shapes.VSKILL_SEARCH, Q, limit(*VSKILL_SEARCH_LIMIT)
+        "searchForVskill", "Search for skills.", shapes.VSKILL_SEARCH, Q, limit(*VSKILL_SEARCH_LIMIT), *SEARCH_FILTERS
     ),
     "/api/v1/skills/check-updates": {
         "post": operation(

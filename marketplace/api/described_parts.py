@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import Any, Final
 
 from marketplace.api.bounds import LONGEST, LONGEST_CURSOR
+from marketplace.api.filters import OF_LISTS, OF_SEARCHES
 from marketplace.api.log import LONGEST_NUMBER
+from marketplace.judgement import KNOWN_VERDICTS
+from marketplace.skills.agents import AGENTS
 from vskill.openapi import (
     INTEGER,
     SHA256,
@@ -48,10 +51,18 @@ CURSOR: Final = text("cursor", "The nextCursor of the page before.", LONGEST_CUR
 OWNER: Final = text("ownerHandle", "The handle of the publisher, which has to match.")
 VERSION: Final = text("version", "The number of a version; the latest without it.")
 TAG: Final = query("tag", {"type": "string", "enum": ["latest"]}, "The only tag is latest.")
-FILTERS: Final = tuple(
-    text(name, f"Only skills with this {name}.")
-    for name in ("publisher", "verdict", "license", "tag", "capability", "agent", "prefix")
-)
+_MEANINGS: Final = {
+    "publisher": "Only skills of this publisher, by its handle or its short one.",
+    "verdict": f"Only skills with this verdict: {', '.join(KNOWN_VERDICTS)}.",
+    "capability": "Only skills that ask for this, such as shell or network.",
+    "agent": f"Only skills that say they are made for this agent: {', '.join(AGENTS)}.",
+    "license": "Only skills with this licence, as they write it.",
+    "tag": "Only skills with this tag.",
+    "owner": "Another name of publisher.",
+    "prefix": "Only skills whose names begin so.",
+}
+FILTERS: Final = tuple(text(name, _MEANINGS[name]) for name in OF_LISTS)
+SEARCH_FILTERS: Final = tuple(text(name, _MEANINGS[name]) for name in OF_SEARCHES)
 NONE: Final = (404, 410)
 HASHES: Final = {"hashes": listed(TEXT)}
 ENTRY: Final = shape({"index": INTEGER, "entry": TEXT})

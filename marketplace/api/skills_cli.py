@@ -5,7 +5,8 @@ from __future__ import annotations
 from django.http import HttpResponse
 
 from marketplace.addresses import public_base
-from marketplace.api.http import SAFE, ApiCall, api_view, json_response, parameter, requested_limit, takes_only
+from marketplace.api.filters import OF_SEARCHES, filters_of
+from marketplace.api.http import SAFE, ApiCall, api_view, json_response, requested_limit, takes_only
 from marketplace.api.shapes import search_fields
 from marketplace.skills.answers import search_answer
 from marketplace.skills.handles import short_handle
@@ -15,14 +16,9 @@ from vskill.visitors.reads import list_reads
 @api_view(*SAFE, reads=list_reads)
 def find(call: ApiCall) -> HttpResponse:
     """Search for ``q``; ``source`` is a URL, so that the line which the client prints works with ``skills add``."""
-    takes_only(call, "q", "limit", "owner")
+    takes_only(call, "q", "limit", *OF_SEARCHES)
     base = public_base(call.request, call.env)
-    answer = search_answer(
-        call.env,
-        parameter(call, "q"),
-        limit=requested_limit(call, 20, 100),
-        publisher_handle=parameter(call, "owner"),
-    )
+    answer = search_answer(call.env, filters_of(call), limit=requested_limit(call, 20, 100))
     # The client takes no other handle as --owner.
     found = [
         {

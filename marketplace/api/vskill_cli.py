@@ -7,6 +7,7 @@ from typing import Any
 from django.http import HttpResponse
 
 from marketplace.api.bounds import MOST_CHECKED, VSKILL_SEARCH_LIMIT
+from marketplace.api.filters import OF_SEARCHES, filters_of
 from marketplace.api.http import (
     SAFE,
     ApiCall,
@@ -37,10 +38,10 @@ from vskill.visitors.reads import list_reads
 
 @api_view(*SAFE, reads=list_reads)
 def search(call: ApiCall) -> HttpResponse:
-    """Search for ``q``; one hit more than ``limit`` is read, to tell whether there are more."""
-    takes_only(call, "q", "limit")
+    """Search for ``q`` among what the filters leave, as many as ``limit``, and tell whether there are more."""
+    takes_only(call, "q", "limit", *OF_SEARCHES)
     limit = requested_limit(call, *VSKILL_SEARCH_LIMIT)
-    answer = search_answer(call.env, parameter(call, "q"), limit=limit + 1)
+    answer = search_answer(call.env, filters_of(call), limit=limit + 1)
     results = [{**skill_shape(hit.skill, None), "score": round(hit.score, 4)} for hit in answer.hits[:limit]]
     more = {"hasMore": len(answer.hits) > limit}
     return json_response({"results": results, "pagination": more, **search_fields(answer)})

@@ -8,6 +8,7 @@ from marketplace.models import SkillEntry
 from marketplace.search.loosening import Asked
 from marketplace.search.scoring import share
 from marketplace.search.text import words_left_out
+from marketplace.skills.filter_checks import check_filters
 from marketplace.skills.filtered import FilteredSkills, SkillFilters
 from marketplace.skills.search import check_query
 from vskill.environments import WorkerEnv
@@ -33,21 +34,23 @@ class Answer:
     left_out: tuple[str, ...] = ()
 
 
-def search_answer(env: WorkerEnv, query: str, *, limit: int = 20, publisher_handle: str = "") -> Answer:
-    """Return the best hits among the listed skills; none for a query without words.
+def search_answer(env: WorkerEnv, filters: SkillFilters, *, limit: int = 20) -> Answer:
+    """Return the best hits among the listed skills that pass ``filters``; none for a query without words.
 
-    ``limit`` is cut to 1 to 200, and ``publisher_handle`` restricts the hits to one publisher. Raises
-    ``InvalidListing`` for a query that is too long. Call it on a database thread.
+    ``limit`` is cut to 1 to 200. Raises ``InvalidListing`` for a query that is too long, and for what ``check_filters``
+    does. Call it on a database thread.
     """
-    check_query(query)
-    hits = FilteredSkills(env, SkillFilters(query=query, publisher=publisher_handle)).hits
+    check_query(filters.query)
+    passing = FilteredSkills(env, filters)
+    check_filters(passing)
+    hits = passing.hits
     best = hits.best(max(1, min(limit, 200)))
     rows = SkillEntry.objects.using(env.database).in_bulk([pk for _score, pk in best])
     asked = hits.asked
     found = [SearchHit(rows[pk], share(score, len(asked.terms))) for score, pk in best if pk in rows]
-    return Answer(found, asked if found and asked.loose else None, words_left_out(query))
+    return Answer(found, asked if found and asked.loose else None, words_left_out(filters.query))
 
 
-def search_sync(env: WorkerEnv, query: str, *, limit: int = 20, publisher_handle: str = "") -> list[SearchHit]:
-    """Return at most ``limit`` hits for ``query``, of one publisher by ``publisher_handle``; see ``search_answer``."""
-    return search_answer(env, query, limit=limit, publisher_handle=publisher_handle).hits
+def search_sync(env: WorkerEnv, query: str, *, limit: int = 20) -> list[SearchHit]:
+    """Return at most ``limit`` hits for ``query``; see ``search_answer``."""
+    return search_answer(env, SkillFilters(query=query), limit=limit).hits

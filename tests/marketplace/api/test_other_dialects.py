@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import unquote, urlencode
 
 import pytest
 from django.test import Client
@@ -256,7 +256,7 @@ def test_an_install_report_is_taken_and_counts_nothing(client: Client, env: Work
     assert downloads(env) == 0
 
 
-@pytest.mark.parametrize(
+SEARCHES = pytest.mark.parametrize(
     ("address", "found"),
     [
         ("/api/search", "skills"),
@@ -265,6 +265,32 @@ def test_an_install_report_is_taken_and_counts_nothing(client: Client, env: Work
         ("/api/v1/skills", "items"),
     ],
 )
+
+
+@SEARCHES
+def test_every_search_is_narrowed_down_by_each_filter(client: Client, env: WorkerEnv, address: str, found: str) -> None:
+    said: dict[str, Any] = {"license": "Apache-2.0", "verdict": "notes", "capabilities": ("network",)}
+    publish_example(env, name="wanted-words", metadata={"tags": "pdf"}, compatibility="Claude Code", **said)
+    publish_example(env, name="other-words", repo_url="https://github.com/mallory/x", capabilities=("shell",))
+    chosen = {
+        "verdict": "notes",
+        "capability": "network",
+        "agent": "claude-code",
+        "publisher": "acme",
+        "owner": "acme",
+        "license": "Apache-2.0",
+        "tag": "pdf",
+    }
+    assert len(get(client, f"{address}?q=words")[found]) == 2
+    for filters in (*({name: value} for name, value in chosen.items()), chosen):
+        answer = get(client, f"{address}?{urlencode({'q': 'words', **filters})}")
+        assert [(one.get("slug") or one["name"]).rpartition("/")[2] for one in answer[found]] == ["wanted-words"], (
+            filters
+        )
+    assert get(client, f"{address}?q=words&tag=pdf&owner=mallory")[found] == []
+
+
+@SEARCHES
 def test_a_search_says_what_was_searched_for_where_no_skill_has_every_word(
     client: Client, env: WorkerEnv, address: str, found: str
 ) -> None:
