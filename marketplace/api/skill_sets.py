@@ -18,8 +18,6 @@ from marketplace.pages.skill import Found, asked_for
 from marketplace.pictures.reach import reach_together
 from marketplace.skill_sets.install import install_lines
 from marketplace.skill_sets.reading import Member, collection_page, read_set, summaries
-from vskill.kv.cursors import encode_cursor
-from vskill.kv.keyset import binding_of, bound_position, no_cursor
 from vskill.visitors.reads import list_reads
 
 
@@ -27,14 +25,11 @@ from vskill.visitors.reads import list_reads
 def collections(call: ApiCall) -> HttpResponse:
     """List the collections by their names: ``items`` and ``nextCursor``, which is null on the last page."""
     takes_only(call, "limit", "cursor")
-    binding, given = binding_of(call.env.name, "collections"), parameter(call, "cursor", longest=LONGEST_CURSOR)
-    after = bound_position(binding, given) if given else [""]
-    if len(after) != 1 or not isinstance(after[0], str):
-        raise no_cursor()
-    found, following = collection_page(call.env, after[0], requested_limit(call, *COLLECTIONS_LIMIT))
+    cursor, limit = parameter(call, "cursor", longest=LONGEST_CURSOR), requested_limit(call, *COLLECTIONS_LIMIT)
+    found, following = collection_page(call.env, cursor, limit)
     base = public_base(call.request, call.env)
     items = [{**_shape(one.collection, base), "skillCount": one.offered} for one in summaries(call.env, found)]
-    return json_response({"items": items, "nextCursor": encode_cursor(binding, following) if following else None})
+    return json_response({"items": items, "nextCursor": following})
 
 
 @api_view(*SAFE, reads=list_reads)

@@ -19,9 +19,12 @@ from vskill.environments import WorkerEnv
 PAGE_SIZE: Final = 50
 
 
-def collections_context(env: WorkerEnv, after: str) -> dict[str, Any]:
-    """Return the context of the list of collections that follow the slug ``after``, which is empty for the first."""
-    found, following = collection_page(env, after, PAGE_SIZE)
+def collections_context(env: WorkerEnv, cursor: str) -> dict[str, Any]:
+    """Return the context of a page of the list of collections; ``cursor`` is empty for the first.
+
+    Raises ``InvalidCursor`` for one that no page of this list gave.
+    """
+    found, following = collection_page(env, cursor, PAGE_SIZE)
     return {
         "collections": [
             {
@@ -32,8 +35,8 @@ def collections_context(env: WorkerEnv, after: str) -> dict[str, Any]:
             }
             for one in summaries(env, found)
         ],
-        "after": following,
-        "is_first": not after,
+        "next_cursor": following,
+        "is_first": not cursor,
     }
 
 

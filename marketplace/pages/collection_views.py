@@ -9,6 +9,7 @@ from django.views.decorators.http import require_safe
 from marketplace.addresses import collection_href, public_base
 from marketplace.pages.collection import collection_context, collections_context
 from marketplace.skill_sets.reading import find_collection, near_collections
+from vskill.kv.errors import InvalidCursor
 from vskill.visitors.reads import list_reads
 from vskill.web.absent import Near, NotThere
 from vskill.web.query_strings import unknown_parameter
@@ -20,10 +21,13 @@ NO_COLLECTION = "There is no collection of this name."
 @require_safe
 async def collections(request: HttpRequest) -> HttpResponse:
     """Show the collections by their names."""
-    if fault := unknown_parameter(request.GET, ("after",)):
+    if fault := unknown_parameter(request.GET, ("cursor",)):
         return render(request, "400.html", {"message": fault}, status=400)
-    env, after = require_worker_env(), request.GET.get("after", "")
-    return await list_reads.render(request, "marketplace/collections.html", collections_context, env, after)
+    env, cursor = require_worker_env(), request.GET.get("cursor", "")
+    try:
+        return await list_reads.render(request, "marketplace/collections.html", collections_context, env, cursor)
+    except InvalidCursor as error:
+        return render(request, "400.html", {"message": str(error)}, status=400)
 
 
 @require_safe

@@ -15,6 +15,8 @@ from marketplace.skills.near_names import near_values
 from marketplace.skills.visibility import fetchable_versions, is_visible, known_skills, listed_skills
 from vskill.environments import WorkerEnv
 from vskill.kv.codec import is_storable
+from vskill.kv.cursors import encode_cursor
+from vskill.kv.keyset import binding_of, bound_position, no_cursor
 
 
 @dataclass(frozen=True)
@@ -70,11 +72,18 @@ def find_collection(env: WorkerEnv, slug: str) -> Collection | None:
     return all_collections(env).filter(slug=name).first() if is_storable(name) and len(name) <= 64 else None
 
 
-def collection_page(env: WorkerEnv, after: str, limit: int) -> tuple[list[Collection], str | None]:
-    """Return the collections whose slugs follow ``after``, in their order, and the slug to go on after, if any."""
+def collection_page(env: WorkerEnv, cursor: str, limit: int) -> tuple[list[Collection], str | None]:
+    """Return at most ``limit`` collections by their slugs, and the cursor of the next page or ``None`` on the last.
+
+    ``cursor`` is that of the page before, empty for the first one. Raises ``InvalidCursor``.
+    """
+    binding = binding_of(env.name, "collections")
+    after = bound_position(binding, cursor) if cursor else [""]
+    if len(after) != 1 or not isinstance(after[0], str) or not is_storable(after[0]):
+        raise no_cursor()
     rows = all_collections(env).order_by("slug")
-    found = list((rows.filter(slug__gt=after) if after else rows)[: limit + 1])
-    return found[:limit], found[limit - 1].slug if len(found) > limit else None
+    found = list((rows.filter(slug__gt=after[0]) if after[0] else rows)[: limit + 1])
+    return found[:limit], encode_cursor(binding, found[limit - 1].slug) if len(found) > limit else None
 
 
 def newest_collections(env: WorkerEnv, limit: int) -> list[Collection]:
