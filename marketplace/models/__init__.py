@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from marketplace.models.archives import ArchiveBlob
 from marketplace.models.collections import Collection, CollectionSkill
-from marketplace.models.derived import DownloadDay, NameSpelling, SearchDocument, SearchToken, SkillFacet
+from marketplace.models.derived import DownloadDay, SearchDocument, SearchToken, SkillFacet, WordSpelling
 from marketplace.models.flags import LaterScan, PastScan, SkillFlag
 from marketplace.models.following import FollowedEntry
 from marketplace.models.history import HistoryEvent
@@ -32,7 +32,6 @@ __all__ = [
     "LogNode",
     "LogPending",
     "LogState",
-    "NameSpelling",
     "PastScan",
     "PublisherClaim",
     "ReferenceEntry",
@@ -48,4 +47,5 @@ __all__ = [
     "VersionShingle",
     "VersionSignature",
     "VisitorReport",
+    "WordSpelling",
 ]

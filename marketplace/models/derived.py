@@ -31,19 +31,21 @@ class SearchDocument(models.Model):
         return str(self.name)
 
 
-class NameSpelling(models.Model):
-    """A word that names of skills have, and one of its spellings: itself, or without one of its letters.
+class WordSpelling(models.Model):
+    """A word that skills have, and one of its spellings: itself, or without one of its letters.
 
-    See ``search.spelling``. A word is kept when no skill has it any more, and whoever may see one with it or not.
+    See ``search.spelling``. With ``in_names``, the name of a skill that was public has it; a word that came into a name
+    later has rows of both kinds. It is kept when no skill has it any more, and whoever may see one with it or not.
     """
 
     namespace = models.CharField(max_length=64)
     spelling = KeyField(max_length=32)
     word = KeyField(max_length=32)
+    in_names = models.BooleanField()
 
     class Meta:
         constraints: ClassVar[list[models.BaseConstraint]] = [
-            models.UniqueConstraint(fields=["namespace", "spelling", "word"], name="name_spelling_once"),
+            models.UniqueConstraint(fields=["namespace", "spelling", "word", "in_names"], name="word_spelling_once"),
         ]
 
     def __str__(self) -> str:

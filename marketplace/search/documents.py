@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 
 from marketplace.models import SkillEntry
 from marketplace.models.derived import SearchDocument
-from marketplace.records import SkillRecord
-from marketplace.search.spelling import add_words
+from marketplace.records import SkillRecord, Visibility
+from marketplace.search.spelling import add_words, words_of
 from marketplace.search.text import tokenize
 
 # The highest numbers come first, so documents are numbered by their downloads, and of equals the newest comes first.
@@ -59,7 +59,7 @@ def index_skill(row: SkillEntry, record: SkillRecord, body: str, alias: str) -> 
     documents.filter(skill_id=row.pk).delete()
     fields = document_of(record, body)
     documents.create(id=position_of(row.pk, row.downloads), namespace=row.namespace, skill_id=row.pk, **fields)
-    add_words(alias, row.namespace, [fields["name"]])
+    add_words(alias, row.namespace, words_of(fields, is_public=record.shown_as == Visibility.VISIBLE))
 
 
 def index_body(skill_id: int, version: str, body: str, alias: str) -> None:

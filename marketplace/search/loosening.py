@@ -13,7 +13,7 @@ from django.db.models import QuerySet
 
 from marketplace.models import SkillEntry
 from marketplace.search.engine import SearchEngine
-from marketplace.search.spelling import near_words
+from marketplace.search.spelling import Near, near_words
 
 # A repaired word costs a few look-ups in the index, and a longer query is not a name with a slip in it.
 _MOST_REPAIRED: Final = 8
@@ -23,8 +23,8 @@ _LEAST_FOR_FEWER: Final = 3
 _LEAST_STEM: Final = 4
 _ENDINGS: Final = (("ies", 3), ("sses", 2), ("shes", 2), ("ches", 2), ("xes", 2), ("s", 1), ("ing", 3), ("ed", 2))
 
-Near = Callable[[Sequence[str]], Mapping[str, Sequence[str]]]
-"""What returns the words of names that are like each term, as ``near_words`` does."""
+NearOf = Callable[[Sequence[str]], Mapping[str, Near]]
+"""What returns the words that are like each term, as ``near_words`` does."""
 FindsAny = Callable[..., bool]
 """What says whether a term finds any of the skills, or with ``in_names`` the name of one."""
 
@@ -65,16 +65,16 @@ def loosened(
     def finds_any(term: str, *, in_names: bool = False) -> bool:
         return engine.any_of(engine.matching(skills, [[term]], in_names=in_names, few=few))
 
-    def near_of(terms: Sequence[str]) -> Mapping[str, Sequence[str]]:
+    def near_of(terms: Sequence[str]) -> Mapping[str, Near]:
         near = near_words(skills.db, namespace, terms)
-        engine.expect({*map(_stem, terms), *(word for words in near.values() for word in words)})
+        engine.expect({*map(_stem, terms), *(use.word for one in near.values() for use in one.words)})
         return near
 
     looser = _looser(finds_any, near_of, terms)
     return next((asked for asked in looser if finds(asked)), as_typed(terms))
 
 
-def _looser(finds_any: FindsAny, near_of: Near, terms: Sequence[str]) -> Iterator[Asked]:
+def _looser(finds_any: FindsAny, near_of: NearOf, terms: Sequence[str]) -> Iterator[Asked]:
     """Yield one search after the other, each looser than the one before it."""
     words = tuple(dict.fromkeys(_stem(term) for term in terms))
     stems = [Asked((words,), words, loose=True)] if words != tuple(terms) else []
@@ -82,8 +82,8 @@ def _looser(finds_any: FindsAny, near_of: Near, terms: Sequence[str]) -> Iterato
         yield from stems
     else:
         near = near_of(terms)
-        # A word of a name is no slip, whoever has it. Of others the stem is found wherever the term is.
-        slips = {term for term in terms if term not in near[term] and not finds_any(_stem(term))}
+        # A word of names is no slip. Of others the stem is found wherever the term is.
+        slips = {term for term in terms if not near[term].in_names and not finds_any(_stem(term))}
         if not slips:
             yield from stems
         repaired = [
@@ -112,13 +112,15 @@ def _stem(term: str) -> str:
     return term
 
 
-def _known(finds_any: FindsAny, term: str, near: Sequence[str]) -> str:
+def _known(finds_any: FindsAny, term: str, near: Near) -> str:
     """Return a term that is found, or its stem where that alone is."""
     stem = _stem(term)
-    return term if stem == term or term in near or finds_any(term) else stem
+    return term if stem == term or near.in_names or finds_any(term) else stem
 
 
-def _nearest(finds_any: FindsAny, near: Sequence[str]) -> str:
-    """Return the word of a name that is nearest to a term that is not found, '' where none is near."""
-    # Some of them may be of skills that whoever asks does not see, and what is searched for instead is told.
-    return next((word for word in near if finds_any(word, in_names=True)), "")
+def _nearest(finds_any: FindsAny, near: Near) -> str:
+    """Return the word that is nearest to a term that is not found, '' where none is near."""
+    # Some of them may be of skills that whoever asks does not see, and what is searched for instead is told. Names are
+    # fewer than texts, and are asked first.
+    found = (word for word, named in near.words if (named and finds_any(word, in_names=True)) or finds_any(word))
+    return next(found, "")

@@ -11,7 +11,8 @@ from django.db.models import OuterRef, Subquery
 from marketplace.errors import MalformedRecord
 from marketplace.models import SearchDocument, SkillEntry, SkillVersion
 from marketplace.search.documents import FIELDS, document_of, index_skill, position_of
-from marketplace.search.spelling import unknown_words, words_of
+from marketplace.search.spelling import WordUse, unknown_words, words_of
+from marketplace.skills.visibility import is_public
 from vskill.environments import WorkerEnv
 
 _AT_ONCE: Final = 500
@@ -20,16 +21,17 @@ _AT_ONCE: Final = 500
 def wrong_documents(env: WorkerEnv) -> list[int]:
     """Return the keys of the skills whose document is missing or is not what the skill says; all skills are read.
 
-    So are those whose names have words that are not kept.
+    So are those that have words whose spellings are not kept.
     """
     wrong: set[int] = set()
-    having: dict[str, int] = {}
+    having: dict[WordUse, int] = {}
     for row in _skills(env).iterator(_AT_ONCE):
         if _is_wrong(row):
             wrong.add(row.pk)
         elif (document := getattr(row, "search_document", None)) is not None:
-            having.update(dict.fromkeys(words_of([document.name]), row.pk))
-    wrong.update(having[word] for word in unknown_words(env.database, env.name, having))
+            fields = {name: getattr(document, name) for name in FIELDS}
+            having.update(dict.fromkeys(words_of(fields, is_public=is_public(row)), row.pk))
+    wrong.update(having[use] for use in unknown_words(env.database, env.name, having))
     return sorted(wrong)
 
 

@@ -25,8 +25,9 @@ from marketplace.models import (
     SkillVersion,
     VersionShingle,
 )
+from marketplace.records import Visibility
 from marketplace.search.documents import position_of
-from marketplace.search.spelling import add_words
+from marketplace.search.spelling import add_words, words_of
 from marketplace.skills.count_check import mend_counts
 from marketplace.skills.counts import fold
 from submissions.demo.bulk import insert
@@ -128,7 +129,8 @@ def _write(env: WorkerEnv, made: Sequence[Made]) -> None:
     _write_shingles(env, skills)
     documents = [{"id": position_of(pk, one.entry["downloads"]), **one.document, "skill_id": pk} for pk, one in skills]
     insert(env, SearchDocument, documents)
-    add_words(env.database, env.name, [one.document["name"] for one in made])
+    words = (words_of(one.document, is_public=one.entry["visibility"] == Visibility.VISIBLE) for one in made)
+    add_words(env.database, env.name, set().union(*words))
     of_skills(SkillFacet, "facets")
     of_skills(HistoryEvent, "events")
     of_skills(DownloadDay, "days")

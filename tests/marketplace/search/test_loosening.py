@@ -23,8 +23,10 @@ def searched(env: WorkerEnv, query: str) -> str:
 
 
 def test_the_strictest_search_that_finds_something_is_taken(env: WorkerEnv) -> None:
-    publish(env, "extract-invoices", description="Read the totals of each query in a workflow.")
-    publish(env, "release-notes", description="Summarise a history.")
+    publish(
+        env, "extract-invoices", description="Read the totals of each query in a workflow.", metadata={"tags": "sums"}
+    )
+    publish(env, "release-notes", description="Summarise a changelog, with the history.")
     asked = {
         # Other endings.
         "queries workflows": "quer workflow",
@@ -34,6 +36,9 @@ def test_the_strictest_search_that_finds_something_is_taken(env: WorkerEnv) -> N
         "extract invoces": "extract invoices",
         "relaese notes": "release notes",
         "TOTALS invioces": "totals invoices",
+        # Those of other words than names.
+        "changlog": "changelog",
+        "extract invoces totls": "extract invoices totals",
         # What is near to nothing is left out, where it is one word.
         "extract totals kubernetes": "extract totals",
         # Of two words, one is half of what was meant.
