@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import pytest
+from django.apps import apps
 from django.db import connections
 from django.test.utils import CaptureQueriesContext
 from hypothesis import given, settings
@@ -26,6 +29,7 @@ from tests.marketplace.pages.page_factory import publish
 from vskill.accounts.audiences import MEMBERS
 from vskill.environments import WorkerEnv
 
+migration = import_module("marketplace.migrations.0033_spellings_of_words")
 LETTERS = "abcdefghij"
 WORDS = st.text(LETTERS, min_size=4, max_size=12)
 on_the_database = pytest.mark.django_db
@@ -131,6 +135,23 @@ def test_the_words_of_a_skill_are_kept_when_it_is_published_and_mended_where_the
         mend_documents(env, [wrong])
         assert wrong_documents(env) == []
     assert {slip: near(env, slip)[0] for slip in slips} == slips
+
+
+@on_the_database
+def test_the_words_of_what_was_published_before_are_added_by_a_migration(env: WorkerEnv) -> None:
+    publish(env, "extract-invoices", description="Read totals.")
+    publish(env, "read-logs", description="Extract invoices and lines.")
+    publish(env, "zeppelin", description="Fly.", audience=MEMBERS)
+    kept = WordSpelling.objects.using(env.database).order_by("word", "spelling", "in_names")
+    before = list(kept.values_list("word", "spelling", "in_names"))
+    kept.delete()
+    migration.add_words(apps, connections[env.database].schema_editor())
+    after = list(kept.values_list("word", "spelling", "in_names"))
+    # A word that came into a name after it had stood elsewhere had rows of both kinds.
+    assert after == [row for row in before if row[2] or (*row[:2], True) not in before]
+    assert len(after) == len(before) - len(spellings("read"))
+    assert ("zeppelin", "zeppelin", False) in after
+    assert wrong_documents(env) == []
 
 
 @on_the_database
