@@ -30,6 +30,8 @@ _AT_ONCE: Final = 500
 _MOST_READ: Final = 5000
 # A shorter word in another number is mostly another word.
 _LEAST_FOR_NUMBER: Final = 5
+# A letter that is missing in one place and too many in another makes another word of a short one: name and acme.
+_LEAST_FOR_TWO: Final = 7
 
 
 class WordUse(NamedTuple):
@@ -135,8 +137,9 @@ def _nearest(term: str, each: Sequence[str], words: Mapping[str, bool]) -> tuple
     for word, in_names in words.items():
         matcher.set_seq1(word)
         if matcher.real_quick_ratio() >= _LEAST_LIKENESS and (likeness := matcher.ratio()) >= _LEAST_LIKENESS:
-            slips = min(_slips(typed, word) + (typed != term) for typed in each)
-            rated.append((slips, not in_names, -likeness, word))
+            slips, in_other_number = min((_slips(typed, word), typed != term) for typed in each)
+            if slips < 2 or len(term) >= _LEAST_FOR_TWO:
+                rated.append((slips + in_other_number, not in_names, -likeness, word))
     return tuple(WordUse(word, not is_other) for _slips, is_other, _likeness, word in sorted(rated)[:_MOST_NEAR])
 
 

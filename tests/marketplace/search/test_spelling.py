@@ -79,13 +79,16 @@ def test_a_skill_adds_so_many_words_and_no_more() -> None:
 
 @on_the_database
 def test_the_nearest_words_come_first_and_what_is_far_is_none(env: WorkerEnv) -> None:
-    assert add_words(env.database, env.name, named("extract invoices extracts pdf")) == 4
+    assert add_words(env.database, env.name, named("extract invoices extracts pdf acme")) == 5
     assert near(env, "extrcat") == ["extract", "extracts"]
     assert near(env, "extract")[0] == "extract"
     assert near(env, "xtract") == ["extract", "extracts"]
     assert near(env, "extracs") == ["extracts", "extract"]
     # The slip is in a word that stands there in another number.
     assert near(env, "invoce") == ["invoices"]
+    # One letter is missing and another one too many, which is two slips.
+    assert near(env, "name") == []
+    assert near(env, "ivoicess") == ["invoices"]
     assert near(env, "kubernetes") == near(env, "pd") == near(env, "") == []
 
 

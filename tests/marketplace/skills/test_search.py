@@ -114,7 +114,9 @@ def test_a_text_without_spaces_is_found_by_its_parts(env: WorkerEnv, script: str
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("query", ["", "!!!", "erge", "merge nothing", "%", "_", "merge' OR 1=1 --", "\ud800", "書縦"])
+@pytest.mark.parametrize(
+    "query", ["", "!!!", "cuments", "merge nothing", "%", "_", "merge' OR 1=1 --", "\ud800", "書縦"]
+)
 def test_what_is_not_there_is_not_found(env: WorkerEnv, query: str) -> None:
     publish_example(env, name="pdf-tools", description="Merge documents 縦書き")
     assert found(env, query) == []
