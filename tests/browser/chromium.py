@@ -18,6 +18,20 @@ CHROMIUM: Final = Path("/usr/bin/chromium")
 CHROMEDRIVER: Final = Path("/usr/bin/chromedriver")
 PHONE: Final = 380
 DESKTOP: Final = 1280
+# An A4 sheet within the margins that chromium leaves.
+SHEET: Final = 718
+LOST_ON_PAPER: Final = """[...document.querySelectorAll('body *')].filter(one => {
+  const box = one.getBoundingClientRect();
+  const style = getComputedStyle(one);
+  if (one.matches('.picture summary + *')) return !one.checkVisibility();
+  if (one.closest('.sr-only, svg') || !one.checkVisibility() || !box.width || !box.height) return false;
+  if (box.right > document.documentElement.clientWidth + 1) return true;
+  if (one.matches('button, .button, [role=search], [role=search] *, .tabs > input')) return true;
+  // A list says by its dots that a description goes on.
+  if (one.matches('.clamp')) return false;
+  return (style.overflowX !== 'visible' && one.scrollWidth > one.clientWidth + 1)
+    || (style.overflowY !== 'visible' && one.scrollHeight > one.clientHeight + 1);
+}).map(one => one.outerHTML.slice(0, 120))"""
 
 
 def why_not() -> str | None:
@@ -53,7 +67,22 @@ class Browser:
             {"name": "prefers-color-scheme", "value": scheme},
             {"name": "prefers-reduced-motion", "value": "reduce" if at_once else "no-preference"},
         ]
-        self._command("Emulation.setEmulatedMedia", features=features)
+        self._command("Emulation.setEmulatedMedia", media="", features=features)
+
+    @contextmanager
+    def on_paper(self, scheme: str = "light") -> Iterator[None]:
+        """Lay the open page out as for a sheet of paper during the body, on a screen with ``scheme`` colours."""
+        self.resize(SHEET, 1000)
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        self._command("Emulation.setEmulatedMedia", media="print", features=features)
+        try:
+            yield
+        finally:
+            self.colours(self.scheme)
+
+    def lost_on_paper(self) -> list[str]:
+        """Return the elements that paper cuts off or closes, and the controls that nobody can use there."""
+        return list(self.ask(LOST_ON_PAPER))
 
     @contextmanager
     def without_scripts(self) -> Iterator[None]:

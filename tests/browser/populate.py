@@ -46,6 +46,7 @@ def main() -> None:
     """Publish skills, and create submissions in every group of states."""
     django.setup()
     from marketplace.skill_sets.editing import Choice, Told, create_collection  # noqa: PLC0415 - after setup
+    from marketplace.visitor_reports.reports import ReportReason, report  # noqa: PLC0415 - as above
     from submissions.states import State  # noqa: PLC0415 - as every model
     from tests.marketplace.pages.page_factory import contract, finding, png, publish, reference  # noqa: PLC0415
     from vskill.environments import get_environment  # noqa: PLC0415
@@ -98,6 +99,8 @@ def main() -> None:
     told = Told("Our team's set", "What we have at hand on the day of a release.", chosen)
     create_collection(env, "our-team", told, actor="test", reason="test")
     pages = {str(state).lower(): path for state, path in submissions(env, State)}
+    reference = report(env, "release-notes", "1.1.0", reason=ReportReason.BROKEN, evidence="word " * 9, contact="")
+    pages["report"] = f"/reports/{reference}"
     owner_of_publishers(env)
     print(json.dumps({**pages, "new password": new_password(env)}))  # noqa: T201 - its answer
 

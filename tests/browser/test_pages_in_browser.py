@@ -15,7 +15,7 @@ from tests.browser.server import Server
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
-WIDTHS = (320, 380, 768, 1280)
+WIDTHS = (320, 380, 768, 1280, 1920)
 PAGES = {
     "home": "/",
     "list": "/skills",
@@ -31,9 +31,11 @@ PAGES = {
     "text file": "/skills/release-notes/files/references/style.md",
     "last part of a file": f"/skills/{LONG_NAME}/files/words.txt?lines=5001-10000",
     "image file": "/skills/release-notes/files/images/areas.png",
-    "compare": f"/compare?skill=release-notes&skill={LONG_NAME}&skill=release-note",
+    "compare": f"/compare?skill=release-notes&skill={LONG_NAME}&skill=sample-01&skill=sample-02",
+    "compare absent": f"/compare?skill=release-notes&skill={LONG_NAME}&skill=release-note",
     "versions": "/skills/release-notes/compare",
     "publisher": "/publishers/an-owner-with-a-long-name",
+    "collections": "/collections",
     "collection": "/collections/our-team",
     "report": "/skills/release-notes/report",
     "verdicts": "/about/verification",
@@ -42,6 +44,8 @@ PAGES = {
     "device": "/device",
     "queue": "/queue",
 }
+# Pages of an error; the console of the browser complains of their status.
+ERRORS = {"not found": "/skills/there-is-no-such-skill", "unknown filter": "/skills?verdict=good"}
 
 
 @pytest.fixture(params=PAGES)
@@ -49,10 +53,20 @@ def path(request: pytest.FixtureRequest) -> str:
     return PAGES[request.param]
 
 
-def check(browser: Browser, server: Server, path: str) -> None:
+def check_layout(browser: Browser, path: str) -> None:
     for width in WIDTHS:
-        browser.open(path, width=width)
+        # A phone shows its pages in another way, which begins when a page is opened.
+        if width in (WIDTHS[0], 768):
+            browser.open(path, width=width)
+        else:
+            browser.resize(width, 900)
         assert browser.too_wide() == [], f"scrolls sideways at {width}"
+    with browser.on_paper():
+        assert browser.lost_on_paper() == []
+
+
+def check(browser: Browser, server: Server, path: str) -> None:
+    check_layout(browser, path)
     assert browser.complaints() == []
     assert browser.hosts_asked() == {urlsplit(server.base).netloc}
 
@@ -64,7 +78,7 @@ def test_a_page_fits_every_width_and_asks_nobody_else(browser: Browser, server: 
     assert len(ids) == len(set(ids))
 
 
-@pytest.mark.parametrize("state", ["received", "tier1_scanning", "on_hold", "tier1_failed", "listing", "job"])
+@pytest.mark.parametrize("state", ["received", "tier1_scanning", "on_hold", "tier1_failed", "listing", "job", "report"])
 def test_a_submission_fits_every_width_and_asks_nobody_else(browser: Browser, server: Server, state: str) -> None:
     check(browser, server, server.submissions[state])
 
@@ -98,11 +112,24 @@ def test_pick_all_is_ticked_while_all_are_and_between_while_some_are(browser: Br
     assert browser.ask("document.querySelector('[data-check-all]').checked") is ticked
 
 
-def test_an_error_page_fits_every_width(browser: Browser, server: Server) -> None:
-    for width in WIDTHS:
-        browser.open("/skills/there-is-no-such-skill", width=width)
-        assert browser.too_wide() == []
-    assert "Nothing is published here" in browser.driver.page_source
+@pytest.mark.parametrize("error", ERRORS)
+def test_an_error_page_fits_every_width(browser: Browser, error: str) -> None:
+    check_layout(browser, ERRORS[error])
+    assert browser.driver.find_element(By.CSS_SELECTOR, ".error-page h1").text
+
+
+def test_paper_shows_in_black_what_a_screen_shows_in_colours_or_when_it_is_pointed_at(browser: Browser) -> None:
+    browser.open("/skills/release-notes")
+    with browser.on_paper("dark"):
+        inks = "[...new Set([...document.querySelectorAll('.badge, .chip, h1')].map(e => getComputedStyle(e).color))]"
+        greys = [re.findall(r"\d+", ink) for ink in browser.ask(inks)]
+        assert all(red == green == blue and int(red) < 100 for red, green, blue in greys)
+        added = "getComputedStyle(document.querySelector('{}'), '::after').content"
+        assert browser.ask(added.format("time[title]")).endswith('UTC"')
+        assert "https://example.com/" in browser.ask(added.format(".prose a[href^=http]"))
+        assert all(
+            one.is_displayed() for one in browser.driver.find_elements(By.CSS_SELECTOR, ".tab-panel, .tabs label")
+        )
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
