@@ -17,7 +17,7 @@ from marketplace.skills.enumeration import (
     enumerate_published_skills,
     stream_published_skills,
 )
-from marketplace.skills.filtered import FacetValue, HowMany, SkillFilters
+from marketplace.skills.filters import FacetValue, HowMany, SkillFilters
 from marketplace.skills.listing import (
     SORTS,
     SkillPage,

@@ -20,18 +20,22 @@ SORTS: Final[dict[str, str]] = {
     "name": "Name",
 }
 VIEWS: Final[dict[str, str]] = {"cards": "Cards", "table": "Table"}
-FACETS: Final[dict[str, str]] = {"verdict": "Verdict", "capability": "Asks for", "publisher": "Publisher"}
-# What a list is filtered by where a link says so: pages of skills lead there, and their values are not counted.
-LINKED: Final[dict[str, str]] = {"agent": "Made for", "license": "Licence", "tag": "Tag"}
-FILTERS: Final[dict[str, str]] = FACETS | LINKED
+FACETS: Final[dict[str, str]] = {
+    "verdict": "Verdict",
+    "capability": "Asks for",
+    "agent": "Made for",
+    "tag": "Tag",
+    "license": "Licence",
+    "publisher": "Publisher",
+}
 
 
 @dataclass(frozen=True)
 class ListQuery:
     """The state of the list of skills: search words, filters, sort order, view and cursor.
 
-    ``q`` are the search words; ``verdict``, ``capability`` and ``publisher`` are the chosen facet values, ``agent``,
-    ``license`` and ``tag`` other filters; ``sort`` is a key of ``SORTS`` or empty for the default, ``view`` a key of
+    ``q`` are the search words; ``verdict``, ``capability``, ``publisher``, ``agent``, ``license`` and ``tag`` are
+    the chosen facet values; ``sort`` is a key of ``SORTS`` or empty for the default, ``view`` a key of
     ``VIEWS``, and ``cursor`` continues the list.
 
     A link holds only what differs from the default list, so links are short enough to share. Unknown values in a query
@@ -61,10 +65,7 @@ class ListQuery:
         q = text("q", LONGEST_QUERY)
         return cls(
             q=q,
-            verdict=text("verdict", LONGEST_CHOICE),
-            capability=text("capability", LONGEST_CHOICE),
-            publisher=text("publisher", LONGEST_CHOICE),
-            **{name: text(name, LONGEST_CHOICE) for name in LINKED},
+            **{name: text(name, LONGEST_CHOICE) for name in FACETS},
             # A search has this order by itself. Kept, it would be asked for when the words are gone.
             sort=sort if sort in SORTS and sort != "relevance" else "",
             view=view if view in VIEWS else "cards",
@@ -79,7 +80,7 @@ class ListQuery:
     @property
     def filters(self) -> dict[str, str]:
         """Return the chosen value of each filter that has one."""
-        return {name: value for name in FILTERS if (value := getattr(self, name))}
+        return {name: value for name in FACETS if (value := getattr(self, name))}
 
     def change(self, **changes: str) -> ListQuery:
         """Return the list with other parameters, from its first page, because a cursor belongs to one list."""
@@ -98,11 +99,11 @@ class ListQuery:
 
     def unfiltered(self) -> str:
         """Return the link to the same search without filters."""
-        return self.href(**dict.fromkeys(FILTERS, ""))
+        return self.href(**dict.fromkeys(FACETS, ""))
 
-    def kept(self) -> list[tuple[str, str]]:
-        """Return the parameters that a new search keeps: filters, sort order and view."""
-        return [(name, value) for name, value in self.change(q="").parameters().items() if name != "q"]
+    def kept(self, without: str = "q") -> list[tuple[str, str]]:
+        """Return the parameters that a form keeps which asks for ``without``, by default for other words."""
+        return list(self.change(**{without: ""}).parameters().items())
 
     def sort_links(self) -> list[dict[str, Any]]:
         """Return the sort orders that apply to this list, with their links."""

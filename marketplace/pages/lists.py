@@ -15,7 +15,7 @@ from marketplace.errors import MalformedRecord
 from marketplace.judgement import Judgement, judge
 from marketplace.models import SkillEntry, SkillVersion
 from marketplace.ownership.shown import owner_of
-from marketplace.pages.list_query import FACETS, FILTERS, ListQuery
+from marketplace.pages.list_query import FACETS, ListQuery
 from marketplace.pages.wording import capability_words, published_words
 from marketplace.pictures.weeks import weekly_activity, weekly_publications
 from marketplace.search.text import MAX_QUERY_TERMS
@@ -29,6 +29,8 @@ PAGE_SIZE: Final = 24
 NEWEST: Final = 6
 TRENDING: Final = 4
 NEWEST_COLLECTIONS: Final = 3
+# Of facets whose values authors choose freely; others can be typed.
+_MOST_VALUES: Final = {"tag": 10, "license": 6, "publisher": 10}
 
 
 def capabilities_of(row: SkillEntry) -> tuple[str, ...] | None:
@@ -103,7 +105,7 @@ def list_context(env: WorkerEnv, query: ListQuery) -> dict[str, Any]:
         "as_of": timezone.now(),
         "facets": _facets(query.change(), tuple((name, tuple(values)) for name, values in page.facets.items())),
         "filters": [
-            {"label": f"{FILTERS[name]}: {_words(name, value)[0]}", "href": query.href(**{name: ""})}
+            {"label": f"{FACETS[name]}: {_words(name, value)[0]}", "href": query.href(**{name: ""})}
             for name, value in query.filters.items()
         ],
         "unfiltered_href": query.unfiltered(),
@@ -155,7 +157,10 @@ def _facets(query: ListQuery, counts: tuple[tuple[str, tuple[FacetValue, ...]], 
 
 def _facet(query: ListQuery, name: str, counts: tuple[FacetValue, ...]) -> dict[str, Any]:
     chosen = query.filters.get(name, "")
-    known: dict[str, HowMany | None] = {one.value: HowMany(one.number, one.or_more) for one in counts}
+    most = _MOST_VALUES.get(name, len(counts))
+    known: dict[str, HowMany | None] = {
+        one.value: None if one.number is None else HowMany(one.number, one.or_more) for one in counts[:most]
+    }
     if chosen:
         # The chosen value is always an option, even if rare or gone, because that is how it is deselected.
         known.setdefault(chosen, None)
@@ -164,7 +169,16 @@ def _facet(query: ListQuery, name: str, counts: tuple[FacetValue, ...]) -> dict[
         words, icon = _words(name, value)
         href = query.href(**{name: "" if value == chosen else value})
         options.append({"label": words, "icon": icon, "found": found, "href": href, "active": value == chosen})
-    return {"label": FACETS[name], "options": options}
+    return {
+        "name": name,
+        "label": FACETS[name],
+        "options": options,
+        "counted": all(one.number is not None for one in counts),
+        # Where there are more than are named, others can be typed, and the next are offered for that.
+        "has_more": len(counts) > most,
+        "offered": [one.value for one in counts[most:] if visible(one.value) == one.value],
+        "kept": query.kept(name),
+    }
 
 
 def _words(facet: str, value: str) -> tuple[str, str]:

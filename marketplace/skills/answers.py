@@ -9,7 +9,8 @@ from marketplace.search.loosening import Asked
 from marketplace.search.scoring import share
 from marketplace.search.text import words_left_out
 from marketplace.skills.filter_checks import check_filters
-from marketplace.skills.filtered import FilteredSkills, SkillFilters
+from marketplace.skills.filtered import FilteredSkills
+from marketplace.skills.filters import SkillFilters
 from marketplace.skills.search import check_query
 from vskill.environments import WorkerEnv
 

@@ -13,12 +13,15 @@ from marketplace.models import SkillEntry, SkillVersion
 from marketplace.models.derived import DownloadDay, SkillCount, SkillCountChange, SkillFacet
 from marketplace.records import Visibility
 from marketplace.skills.counts import (
+    AGENT,
     CAPABILITY,
     COLUMNS,
     DOWNLOADS,
+    LICENSE,
     PUBLISHED,
     PUBLISHER,
     PUBLISHERS,
+    TAG,
     TOTAL,
     VERDICT,
     VERSIONS,
@@ -51,8 +54,8 @@ def _list(columns: str) -> str:
 
 # What is there, less what is counted, in one statement: whatever is published meanwhile is in both or in neither.
 _DIFFERENCES: Final = f"""
-WITH skill AS (SELECT id, verdict {{c}} AS v, publisher_handle {{c}} AS p, published_at FROM {_SKILLS}
-               WHERE {_SHOWN} AND latest_version <> ''),
+WITH skill AS (SELECT id, verdict {{c}} AS v, publisher_handle {{c}} AS p, license {{c}} AS l, published_at
+               FROM {_SKILLS} WHERE {_SHOWN} AND latest_version <> ''),
      able AS (SELECT skill.id, v, p, f.value AS c FROM skill
               JOIN "{SkillFacet._meta.db_table}" f ON f.skill_id = skill.id WHERE f.kind = '{CAPABILITY}'),
      vp AS (SELECT v, p, COUNT(*) AS n FROM skill WHERE v <> '' AND p <> '' GROUP BY v, p),
@@ -75,6 +78,10 @@ WITH skill AS (SELECT id, verdict {{c}} AS v, publisher_handle {{c}} AS p, publi
          UNION ALL SELECT '', '{VERDICT}', v, COUNT(*) FROM skill WHERE v <> '' GROUP BY v
          UNION ALL SELECT '', '{PUBLISHER}', p, COUNT(*) FROM skill WHERE p <> '' GROUP BY p
          UNION ALL SELECT '', '{CAPABILITY}', c, COUNT(*) FROM able GROUP BY c
+         UNION ALL SELECT '', '{LICENSE}', l, COUNT(*) FROM skill WHERE l <> '' GROUP BY l
+         UNION ALL SELECT '', f.kind {{c}}, f.value, COUNT(*) FROM skill
+         JOIN "{SkillFacet._meta.db_table}" f ON f.skill_id = skill.id WHERE f.kind IN ('{TAG}', '{AGENT}')
+         GROUP BY f.kind, f.value
          UNION ALL SELECT {_list("v")}, '{PUBLISHER}', p, n FROM vp
          UNION ALL SELECT {_list("p")}, '{VERDICT}', v, n FROM vp
          UNION ALL SELECT {_list("v")}, '{CAPABILITY}', c, n FROM vc

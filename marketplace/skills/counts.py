@@ -2,8 +2,9 @@
 
 A change is a row that is only inserted, in the transaction that changes the skill. ``fold`` adds the rows to the counts
 and deletes them; whoever reads a count adds what is not folded yet. Counts are those of the list of all skills, and of
-each list that facets of ``COUNTED_FACETS`` filter, one value of each at most; besides, of the skills that were first
-published on each day (UTC), all and those of each publisher, and of the downloads of each day.
+each list that facets of ``COUNTED_FACETS`` filter, one value of each at most; besides, of the skills with each value of
+``COUNTED_ALONE``, of those that were first published on each day (UTC), all and of each publisher, and of the downloads
+of each day.
 """
 
 from __future__ import annotations
@@ -19,9 +20,11 @@ from django.db import connections, transaction
 
 from marketplace.models.derived import SkillCount, SkillCountChange
 from marketplace.records import SkillRecord
+from marketplace.skills.agents import agents_of
 from marketplace.skills.visibility import is_public
 from vskill.environments import WorkerEnv
 from vskill.kv.clock import parse_isoformat
+from vskill.kv.codec import storable
 from vskill.kv.rows import NewRows, column_types, insert_rows, with_rows
 
 TOTAL: Final = "total"
@@ -34,11 +37,18 @@ CAPABILITY: Final = "capability"
 PUBLISHED: Final = "published"
 DOWNLOADS: Final = "downloads"
 COUNTED_FACETS: Final = (VERDICT, CAPABILITY, PUBLISHER)
+AGENT: Final = "agent"
+TAG: Final = "tag"
+LICENSE: Final = "license"
+# Authors choose these freely: counted with others, there would be rows for each tag of each publisher.
+COUNTED_ALONE: Final = (AGENT, TAG, LICENSE)
 _ORDER: Final = (PUBLISHER, VERDICT, CAPABILITY)
 COLUMNS: Final = ("namespace", "within", "kind", "value")
 Key = tuple[str, str, str]
 """The list, the facet and its value that a count is about."""
 
+# As the column of a skill has it.
+_LONGEST_LICENSE: Final = 100
 # A process folds after so many changes of skills: reads then add up some hundred rows.
 _FOLD_AFTER: Final = 64
 _made: Final = count(1)
@@ -69,6 +79,9 @@ def counted(record: SkillRecord | None, kept_versions: int = 0) -> Counter[Key]:
         counts["", PUBLISHED, day] = 1
         if record.publisher_handle:
             counts[list_of({PUBLISHER: record.publisher_handle}), PUBLISHED, day] = 1
+    alone = [(LICENSE, storable(record.license)[:_LONGEST_LICENSE])]
+    alone += [(TAG, tag) for tag in record.tags] + [(AGENT, agent) for agent in agents_of(record)]
+    counts.update({("", kind, value): 1 for kind, value in alone if value})
     capabilities: Iterable[str] = dict.fromkeys(one[:64] for one in record.capabilities)
     for capability in ("", *capabilities):
         values = {PUBLISHER: record.publisher_handle, VERDICT: record.verdict, CAPABILITY: capability}

@@ -1,25 +1,26 @@
 """The skills that a list holds: which ones pass its filters, how many, and what other filters would leave.
 
-The counts that are kept answer for the list of all skills and for those that ``COUNTED_FACETS`` filter. Other lists,
-and those of whoever sees more than is public, are counted to ``MOST_COUNTED``, searches to ``MOST_FOUND``; what is said
-of them then is that there are at least so many.
+The counts that are kept answer for the list of all skills and for those that ``COUNTED_FACETS`` filter, or one of
+``COUNTED_ALONE``. Other lists, and those of whoever sees more than is public, are counted to ``MOST_COUNTED``, searches
+to ``MOST_FOUND``; what is said of them then is that there are at least so many.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, replace
 from functools import cached_property
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
-from django.db.models import Exists, F, Func, OuterRef, QuerySet
+from django.db.models import Count, Exists, F, Func, OuterRef, QuerySet
 from django.db.models.lookups import Exact, LessThanOrEqual
 
 from marketplace.models import SkillEntry
 from marketplace.models.derived import SkillFacet
 from marketplace.skills.count_reads import KeptCounts, read_kept
-from marketplace.skills.counts import COUNTED_FACETS, TOTAL, Key, list_of
+from marketplace.skills.counts import COUNTED_ALONE, COUNTED_FACETS, TOTAL, Key, list_of
+from marketplace.skills.filters import FacetValue, HowMany, SkillFilters
 from marketplace.skills.handles import present_handle
 from marketplace.skills.many_keys import rows_of
 from marketplace.skills.search import COLUMNS, Hits, Row
@@ -35,43 +36,6 @@ FACET_VALUES: Final = 20
 _FEW: Final = 1000
 _COLUMN_FACETS: Final = {"verdict": "verdict", "publisher": "publisher_handle", "license": "license"}
 _ROW_FACETS: Final = {"tag": SkillFacet.TAG, "capability": SkillFacet.CAPABILITY, "agent": SkillFacet.AGENT}
-
-
-@dataclass(frozen=True)
-class SkillFilters:
-    """The filters of a list; an empty one does not filter.
-
-    ``query`` are words to search for, ``publisher`` is a handle or a short one, ``verdict``, ``license``, ``tag``,
-    ``capability`` and ``agent``, one that the skill states it is made for, match exactly, and ``prefix`` is the
-    beginning of a slug.
-    """
-
-    query: str = ""
-    publisher: str = ""
-    verdict: str = ""
-    license: str = ""
-    tag: str = ""
-    capability: str = ""
-    prefix: str = ""
-    agent: str = ""
-
-
-EVERY_SKILL: Final = SkillFilters()
-
-
-class HowMany(NamedTuple):
-    """A count; with ``or_more`` it is the least that there are."""
-
-    number: int
-    or_more: bool = False
-
-
-class FacetValue(NamedTuple):
-    """A value of a facet and how many skills have it; with ``or_more`` that is the least that there are."""
-
-    value: str
-    number: int
-    or_more: bool = False
 
 
 class Unindexed(Func):
@@ -127,12 +91,15 @@ class FilteredSkills:
         """Read what is kept of all that this list can be asked for, by one statement."""
         if self.sees_more or not self._storable:
             return KeptCounts({}, {})
-        keys = [("", name, value) for name, value in self._facets.items() if name in COUNTED_FACETS]
-        total = self._kept_total()
+        keys = [("", name, value) for name, value in self._facets.items()]
         facets = [(list_of(self._others(name)), name) for name in self._asked if self._is_kept(name)]
-        return read_kept(
-            self.env, list(dict.fromkeys([*keys, *([total] if total else [])])), facets, limit=FACET_VALUES
-        )
+        # Those of all skills, where the list turns out to be long.
+        alone = [name for name in self._asked if self._may_be_uncounted(name)]
+        facets += [("", name) for name in alone]
+        totals = [_total_of(self._facets) if self._only_kept(self._facets) else None]
+        totals += [_total_of(self._others(name)) for name in alone]
+        keys += [key for key in totals if key is not None]
+        return read_kept(self.env, list(dict.fromkeys(keys)), list(dict.fromkeys(facets)), limit=FACET_VALUES)
 
     def kept_count(self, name: str) -> int | None:
         """Return how many skills the chosen value of a facet alone leaves, ``None`` where no count of that is kept."""
@@ -216,49 +183,76 @@ class FilteredSkills:
 
     def how_many(self) -> HowMany:
         """Return how many skills there are."""
-        key = self._kept_total()
-        if key is not None:
-            return HowMany(self._kept.counts[key])
+        if (kept := self._kept_total(self._facets)) is not None:
+            return HowMany(kept)
         found = len(self._sample)
         return HowMany(min(found, self._most), found > self._most)
 
     def facet(self, name: str) -> list[FacetValue]:
         """Return the most frequent values of a facet, at most ``FACET_VALUES``, as the other filters leave them.
 
-        Where those leave more skills than can be counted, values and counts are those of so many of them.
+        Where those leave more skills than can be counted, values and counts are those of so many of them, or of one of
+        ``COUNTED_ALONE`` the values of all skills without counts.
         """
+        others = self._others(name)
         if self._is_kept(name):
-            return [FacetValue(*row) for row in self._kept.highest[list_of(self._others(name)), name]]
+            return [FacetValue(*row) for row in self._kept.highest[list_of(others), name]]
+        if self._may_be_uncounted(name) and (self._kept_total(others) or 0) > MOST_FOUND:
+            return [FacetValue(value, None) for value, _count in self._kept.highest["", name]]
         rows = self._sample if name not in self._facets else self._rows(without=name)
         among = rows[: self._most]
         if name in _COLUMN_FACETS:
             place = 1 + COLUMNS.index(_COLUMN_FACETS[name])
             counts = Counter(str(value) for row in among if (value := row[place]))
+        elif rows is self._sample:
+            counts = self._held_by_sample[name]
         else:
-            # By their skills alone: SQLite would follow the index of the values past those of all skills.
-            held = rows_of(SkillFacet.objects.using(self.env.database), "skill_id", [row[0] for row in among])
-            counts = Counter(held.filter(kind=_ROW_FACETS[name]).values_list("value", flat=True))
+            counts = self._held_by(among, [name])[name]
         most = sorted(counts.items(), key=lambda one: (-one[1], one[0]))[:FACET_VALUES]
         return [FacetValue(value, count, len(rows) > self._most) for value, count in most]
+
+    @cached_property
+    def _held_by_sample(self) -> Mapping[str, Counter[str]]:
+        """Count the values of every facet that is asked for and of which a skill has several, by one statement."""
+        return self._held_by(self._sample[: self._most], [name for name in self._asked if name in _ROW_FACETS])
+
+    def _held_by(self, among: list[Row], names: Collection[str]) -> Mapping[str, Counter[str]]:
+        # By their skills alone: SQLite would follow the index of the values past those of all skills.
+        held = rows_of(SkillFacet.objects.using(self.env.database), "skill_id", [row[0] for row in among])
+        kinds = {_ROW_FACETS[name]: name for name in names}
+        found: dict[str, Counter[str]] = {name: Counter() for name in names}
+        counted = held.filter(kind__in=kinds).order_by().values_list("kind", "value").annotate(Count("pk"))
+        for kind, value, number in counted:
+            found[kinds[kind]][value] = number
+        return found
 
     def _others(self, name: str) -> dict[str, str]:
         return {other: value for other, value in self._facets.items() if other != name}
 
     def _is_kept(self, name: str) -> bool:
-        return name in COUNTED_FACETS and self._only_kept(self._others(name))
+        """Return whether the counts of a facet's values are kept for the list that the other facets filter."""
+        others = self._others(name)
+        return self._only_kept(others) and (not others or {name, *others} <= set(COUNTED_FACETS))
+
+    def _may_be_uncounted(self, name: str) -> bool:
+        """Return whether a facet's values are not counted where the list is long: no other count reads its skills."""
+        others = self._others(name)
+        return name in COUNTED_ALONE and set(others) <= set(COUNTED_FACETS) and self._only_kept(others)
 
     def _only_kept(self, facets: Mapping[str, str]) -> bool:
+        """Return whether the length of the list that these facets filter is kept."""
         others = self.filters.query or self.filters.prefix
-        return self._storable and not others and not self.sees_more and all(name in COUNTED_FACETS for name in facets)
+        alone = len(facets) == 1 and set(facets) <= set(COUNTED_ALONE)
+        return (
+            self._storable
+            and not others
+            and not self.sees_more
+            and (alone or all(name in COUNTED_FACETS for name in facets))
+        )
 
-    def _kept_total(self) -> Key | None:
-        """Return the count that is the length of this list, ``None`` where none is kept."""
-        if not self._only_kept(self._facets):
-            return None
-        if not self._facets:
-            return ("", TOTAL, "")
-        *others, (name, value) = self._facets.items()
-        return (list_of(dict(others)), name, value)
+    def _kept_total(self, facets: Mapping[str, str]) -> int | None:
+        """Return the length of the list that these facets filter, ``None`` where it is not kept."""
+        return self._kept.counts[_total_of(facets)] if self._only_kept(facets) else None
 
     def _condition(self, name: str) -> Any:
         if name in _COLUMN_FACETS:
@@ -275,6 +269,14 @@ class FilteredSkills:
     def _facet_rows(self, name: str) -> QuerySet[SkillFacet]:
         rows = SkillFacet.objects.using(self.env.database)
         return rows.filter(namespace=self.env.name, kind=_ROW_FACETS[name])
+
+
+def _total_of(facets: Mapping[str, str]) -> Key:
+    """Return the count that is the length of the list that these facets filter."""
+    if not facets:
+        return ("", TOTAL, "")
+    *others, (name, value) = facets.items()
+    return (list_of(dict(others)), name, value)
 
 
 def _id_of(name: str) -> str:

@@ -19,7 +19,8 @@ from marketplace.search.loosening import Asked
 from marketplace.search.text import words_left_out
 from marketplace.skills.counts import COUNTED_FACETS
 from marketplace.skills.filter_checks import check_filters
-from marketplace.skills.filtered import EVERY_SKILL, FacetValue, FilteredSkills, HowMany, SkillFilters
+from marketplace.skills.filtered import FilteredSkills
+from marketplace.skills.filters import EVERY_SKILL, FacetValue, HowMany, SkillFilters
 from marketplace.skills.search import Place, check_query
 from vskill.environments import WorkerEnv
 from vskill.hidden_characters import visible

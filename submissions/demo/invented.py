@@ -42,6 +42,8 @@ _FIELDS: Final = _words(
 )
 _OWNERS: Final = _words("amber birch cedar delta ember fjord grove harbor iris jade kestrel lumen maple north onyx")
 _KINDS: Final = _words("labs works studio tools team systems research collective")
+_COMPATIBILITIES: Final = ("", "Made for Claude Code", "Made for Codex", "Made for Cursor", "Made for Gemini CLI")
+_COMPATIBILITY_WEIGHTS: Final = (70, 18, 7, 3, 2)
 _LICENSES: Final = ("MIT", "Apache-2.0", "", "BSD-3-Clause", "CC-BY-4.0", "GPL-3.0-only", "MPL-2.0")
 _LICENSE_WEIGHTS: Final = (48, 24, 14, 5, 4, 3, 2)
 _VERDICTS: Final = ("clear", "notes", "held", "unscanned", "inconclusive", "held_high")
@@ -145,6 +147,7 @@ def invent(number: int, publishers: int, now: datetime) -> Invented:
             verdict=chance.choices(_VERDICTS, _VERDICT_WEIGHTS)[0],
             verdict_summary="Invented: nothing was checked.",
             capabilities=tuple(name for name, share in _CAPABILITIES if chance.random() < share),
+            compatibility=chance.choices(_COMPATIBILITIES, _COMPATIBILITY_WEIGHTS)[0],
             published_at=isoformat(published),
             updated_at=isoformat(updated),
         ),

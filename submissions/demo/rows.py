@@ -108,7 +108,7 @@ def _version(env: WorkerEnv, record: SkillRecord, kept: Kept, scan_key: str, num
         "name": record.name,
         "description": record.description,
         "license": record.license,
-        "compatibility": "",
+        "compatibility": record.compatibility,
         "metadata": encode({"tags": " ".join(record.tags)}),
         "verdict": record.verdict,
         "verdict_summary": record.verdict_summary,

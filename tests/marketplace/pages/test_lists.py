@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import pytest
@@ -35,6 +36,10 @@ async def page(path: str, status: int = 200) -> str:
 
 def names(shown: str) -> list[str]:
     return re.findall(r'<h3><a href="/skills/([\w-]+)">', shown)
+
+
+def names_in_table(shown: str) -> list[str]:
+    return re.findall(r'<th scope="row" class="wide-cell"><a href="/skills/([\w-]+)">', shown)
 
 
 def figures(shown: str) -> dict[str, str]:
@@ -111,9 +116,12 @@ async def test_what_a_link_searches_for_cannot_deceive(env: WorkerEnv) -> None:
 
 
 async def test_facets_have_counts_and_lead_to_lists_that_long(env: WorkerEnv) -> None:
-    await put(env, "one", verdict="clear", capabilities=("network_egress",))
-    await put(env, "two", verdict="notes", capabilities=("network_egress", "shell_execution"))
-    await put(env, "three", verdict="notes", repo_url="https://github.com/northwind/tools")
+    said: dict[str, Any] = {"license": "Apache-2.0", "metadata": {"tags": "pdf"}}
+    await put(env, "one", verdict="clear", capabilities=("network_egress",), **said)
+    said["metadata"] = {"tags": "pdf office"}
+    await put(env, "two", verdict="notes", capabilities=("network_egress", "shell_execution"), **said)
+    away = "https://github.com/northwind/tools"
+    await put(env, "three", verdict="notes", repo_url=away, license="MIT", compatibility="Made for Codex")
     shown = (await page("/skills")).replace("&amp;", "&")
     options = re.findall(
         r'<li><a href="(\?[^"]*)"><span>(?:<svg.*?</svg>)?([^<]*)</span><span class="num">(\d+)', shown
@@ -125,9 +133,31 @@ async def test_facets_have_counts_and_lead_to_lists_that_long(env: WorkerEnv) ->
         ("Runs commands", 1),
         ("acme", 2),
         ("northwind", 1),
+        ("pdf", 2),
+        ("office", 1),
+        ("Apache-2.0", 2),
+        ("MIT", 1),
+        ("codex", 1),
     }
     for href, _label, count in options:
         assert len(names(await page(f"/skills{href}"))) == int(count)
+
+
+async def test_a_tag_that_is_not_among_the_most_frequent_can_be_typed(env: WorkerEnv) -> None:
+    for number in range(12):
+        await put(env, f"skill-{number}", metadata={"tags": f"common tag-{number:02}"})
+    shown = await page("/skills?q=skill&tag=common&sort=name&view=table")
+    assert ("tag-08</span>" in shown, "tag-09</span>" in shown) == (True, False)
+    [form] = re.findall(r'<form class="facet-more".*?</form>', shown, re.DOTALL)
+    assert re.findall(r'<option value="([^"]+)">', form) == ["tag-09", "tag-10", "tag-11"]
+    # Whoever types another one keeps the rest of the list, and the one that was chosen is not sent beside it.
+    assert re.findall(r'name="(\w+)" (?:type="text"|value="(\w+)")', form) == [
+        ("q", "skill"),
+        ("sort", "name"),
+        ("view", "table"),
+        ("tag", ""),
+    ]
+    assert names_in_table(await page("/skills?q=skill&sort=name&view=table&tag=tag-10")) == ["skill-10"]
 
 
 async def test_a_chosen_filter_can_be_taken_back_even_when_nothing_has_it(env: WorkerEnv) -> None:

@@ -27,9 +27,10 @@ from marketplace.models import SkillEntry, SkillVersion
 from marketplace.models.derived import DownloadDay, SkillCount, SkillCountChange
 from marketplace.records import Visibility
 from marketplace.skills import filtered
+from marketplace.skills.agents import agents_of
 from marketplace.skills.count_check import mend_counts, recount, wrong_counts
 from marketplace.skills.count_reads import Activity, activity
-from marketplace.skills.counts import COUNTED_FACETS, DOWNLOADS, counted, fold
+from marketplace.skills.counts import COUNTED_ALONE, COUNTED_FACETS, DOWNLOADS, counted, fold
 from marketplace.skills.downloads import count_download_sync
 from tests.marketplace.factories import make_publication, publish_example, write_entries
 from vskill.environments import WorkerEnv
@@ -39,6 +40,7 @@ pytestmark = pytest.mark.django_db
 
 VERDICTS: Final = ("clear", "notes", "held", "")
 CAPABILITIES: Final = ("shell", "network", "files", "odd: &verdict:clear")
+TAGS: Final = ("pdf", "office", "tag:odd&x", "zoë")
 OWNERS: Final = ("acme", "mallory", "Zoë")
 
 
@@ -47,6 +49,16 @@ def listed() -> list[dict[str, set[str]]]:
     records = [row.record for row in SkillEntry.objects.filter(key__startswith="skill:") if not row.is_alias]
     return [
         {"verdict": {one.verdict} - {""}, "publisher": {one.publisher_handle}, "capability": set(one.capabilities)}
+        for one in records
+        if one.visibility == Visibility.VISIBLE and one.latest_version
+    ]
+
+
+def listed_alone() -> list[dict[str, set[str]]]:
+    """Return what each listed skill has of the facets that are counted each for itself."""
+    records = [row.record for row in SkillEntry.objects.filter(key__startswith="skill:") if not row.is_alias]
+    return [
+        {"license": {one.license[:100]} - {""}, "tag": set(one.tags), "agent": set(agents_of(one))}
         for one in records
         if one.visibility == Visibility.VISIBLE and one.latest_version
     ]
@@ -86,7 +98,19 @@ def assert_true_counts(env: WorkerEnv) -> None:
             counted = Counter(value for skill in skills if passes(skill, others) for value in skill[kind])
             wanted = sorted(counted.items(), key=lambda one: (-one[1], one[0]))[:20]
             assert [(one.value, one.number) for one in page.facets[kind]] == wanted, (filters, kind)
+    assert_true_counts_of_each_alone(env)
     assert wrong_counts(env) == []
+
+
+def assert_true_counts_of_each_alone(env: WorkerEnv) -> None:
+    skills = listed_alone()
+    facets = list_skills(env, facets=COUNTED_ALONE).facets
+    for kind in COUNTED_ALONE:
+        counts = Counter(value for skill in skills for value in skill[kind])
+        assert facets[kind] == [(*one, False) for one in sorted(counts.items(), key=lambda one: (-one[1], one[0]))]
+        for value, count in counts.items():
+            page = list_skills(env, SkillFilters(**{kind: value}), count=True)
+            assert (page.total, len(page.skills)) == ((count, False), min(25, count)), (kind, value)
 
 
 def operate(env: WorkerEnv, chance: random.Random, number: int) -> None:
@@ -101,6 +125,9 @@ def operate(env: WorkerEnv, chance: random.Random, number: int) -> None:
             body=f"Do {number}.",
             verdict=chance.choice(VERDICTS),
             capabilities=tuple(chance.sample(CAPABILITIES, chance.randint(0, 3))),
+            license=chance.choice(("MIT", "", "See LICENSE. " * 10)),
+            metadata={"tags": " ".join(chance.sample(TAGS, chance.randint(0, 3)))},
+            compatibility=chance.choice(("", "Claude Code", "Made for Codex and Claude Code")),
         )
         return
     row = chance.choice(rows)
@@ -215,9 +242,11 @@ def test_what_an_earlier_release_wrote_is_counted_by_the_hourly_command(
     assert capsys.readouterr().out == ""
 
 
-@pytest.mark.parametrize("kind", ["total", "publishers", "verdict", "publisher", "capability", "versions"])
+@pytest.mark.parametrize(
+    "kind", ["total", "publishers", "verdict", "publisher", "capability", "versions", *COUNTED_ALONE]
+)
 def test_a_count_that_is_wrong_is_named_and_mended(env: WorkerEnv, kind: str) -> None:
-    publish_example(env)
+    publish_example(env, metadata={"tags": "pdf"}, compatibility="Claude Code")
     fold(env)
     SkillCount.objects.filter(within="", kind=kind).update(count=7)
     assert [(found, off) for _within, found, _value, off in wrong_counts(env)][:1] == [(kind, -6)]
@@ -240,6 +269,8 @@ def test_the_migration_counts_what_is_there(env: WorkerEnv) -> None:
     for name in ("0016_past_scans_and_activity", "0018_publishers"):
         migration = import_module(f"marketplace.migrations.{name}")
         migration.fill_days(apps, connection.schema_editor())
+    migration = import_module("marketplace.migrations.0034_counts_of_tags")
+    migration.fill(apps, connection.schema_editor())
     assert_true_counts(env)
     today = database_now(env.database).date()
     assert activity(env, today).downloads == {today: 3}
@@ -320,6 +351,27 @@ def test_a_filtered_list_is_the_same_however_it_is_found(
             break
     assert sorted(seen) == ["skill-2", "skill-4", "skill-8"]
     assert seen == sorted(seen, reverse=sort != "name")
+
+
+def test_a_long_list_that_is_filtered_names_tags_without_counts_and_a_short_one_counts_them(
+    env: WorkerEnv, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(4):
+        verdict, tags = ("notes", "office") if number == 3 else ("clear", "pdf")
+        publish_example(env, name=f"skill-{number}", verdict=verdict, metadata={"tags": tags})
+    monkeypatch.setattr(filtered, "MOST_FOUND", 2)
+    found = {
+        verdict: list_skills(env, SkillFilters(verdict=verdict), facets=("tag", "license")).facets
+        for verdict in ("clear", "notes")
+    }
+    assert found["notes"] == {"tag": [("office", 1, False)], "license": [("MIT", 1, False)]}
+    # Of all skills: nobody counted those of this list.
+    assert found["clear"] == {"tag": [("pdf", None, False), ("office", None, False)], "license": [("MIT", None, False)]}
+    # The other facets of a list with a tag are counted, and so is a tag beside it.
+    counted = list_skills(env, SkillFilters(tag="pdf"), facets=("verdict", "tag", "license")).facets
+    assert counted["verdict"] == [("clear", 3, False)]
+    assert counted["tag"] == [("pdf", 3, False), ("office", 1, False)]
+    assert counted["license"] == [("MIT", 3, False)]
 
 
 @pytest.mark.parametrize("facet", ["publisher", "verdict", "capability", "license", "tag"])

@@ -10,7 +10,7 @@ from django.db.models import F
 from marketplace.models import SkillEntry
 from marketplace.models.derived import SearchDocument
 from marketplace.search.documents import FIELDS, position_of
-from marketplace.skills.filtered import SkillFilters
+from marketplace.skills.filters import SkillFilters
 from marketplace.skills.listing import SORTS, list_skills
 from tests.marketplace.factories import publish_example, write_entries
 from vskill.environments import WorkerEnv
