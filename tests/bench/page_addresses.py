@@ -36,7 +36,8 @@ class Address:
 class Sample:
     """What a registry holds, of which addresses are made.
 
-    ``filters`` are common values of the facets, ``rare`` rare ones. ``small`` and ``large`` are publishers. ``deep``
+    ``filters`` are common values of the facets that are counted together, ``rare`` rare ones, and ``alone`` are common
+    values of the others. ``small`` and ``large`` are publishers. ``deep``
     are cursors of the API by order, far into its list.
     """
 
@@ -49,6 +50,7 @@ class Sample:
     large: str
     filters: Mapping[str, str]
     rare: Mapping[str, str]
+    alone: Mapping[str, str]
     deep: Mapping[str, str]
 
 
@@ -58,6 +60,7 @@ def public_addresses(sample: Sample) -> Iterator[Address]:
     for filters in ({}, *_choices(sample.filters), *_choices(sample.rare)):
         for sort in ORDERS:
             yield Address(LIST, f"/skills?{urlencode({**filters, 'sort': sort})}")
+    yield from (Address(LIST, f"/skills?{urlencode(one)}") for one in _lists_of_values(sample))
     for handle in (sample.small, sample.large):
         yield Address(LIST, f"/publishers/{handle}")
         yield Address(LIST, f"/@{handle}")
@@ -90,6 +93,11 @@ def public_addresses(sample: Sample) -> Iterator[Address]:
         yield Address(SEARCH_PAGE, f"/skills?{query}")
         for place in ("/api/search", "/api/v1/search", "/api/v1/skills/search"):
             yield Address(SEARCH_API, f"{place}?{query}")
+    for words in ("pdf", "ext"):
+        yield from (Address(SEARCH_PAGE, f"/skills?{urlencode({'q': words, 'sort': sort})}") for sort in ORDERS)
+        for name, value in {**sample.filters, **sample.alone}.items():
+            query = urlencode({"q": words, name: value})
+            yield from (Address(SEARCH_PAGE, f"/skills?{query}"), Address(SEARCH_API, f"/api/v1/search?{query}"))
     yield from (Address(ONE, path) for path in _single(sample))
 
 
@@ -98,6 +106,15 @@ def deep_beside_first(sample: Sample) -> Iterator[tuple[Address, Address]]:
     for sort, cursor in sample.deep.items():
         first = Address(LIST, f"/api/v1/skills?sort={sort}")
         yield first, Address(LIST, f"/api/v1/skills?{urlencode({'sort': sort, 'cursor': cursor})}")
+
+
+def _lists_of_values(sample: Sample) -> Iterator[dict[str, str]]:
+    """Yield each value of the facets that are counted alone: in every order, and beside another filter."""
+    for name, value in sample.alone.items():
+        yield from ({name: value, "sort": sort} for sort in ORDERS)
+        yield {name: value, "verdict": sample.filters["verdict"]}
+        yield {name: value, "publisher": sample.small}
+    yield dict(sample.alone)
 
 
 def _choices(values: Mapping[str, str]) -> Iterator[dict[str, str]]:

@@ -26,6 +26,7 @@ SAMPLE = Sample(
     large="mallory",
     filters={"verdict": "clear", "capability": "shell", "publisher": "mallory"},
     rare={"verdict": "notes", "capability": "files", "publisher": "acme"},
+    alone={"agent": "codex", "tag": "pdf", "license": "MIT"},
     deep={"newest": "a", "name": "b"},
 )
 # They change something, or answer only to it.
