@@ -47,6 +47,9 @@ def _is_as_it_was(alias: str) -> bool:
     return alias in _kept_rows and _kept_rows[alias] == _rows(alias)
 
 
+_LOOKED_UP = {"marketplace_searchword", "marketplace_searchsample"}
+
+
 def _rows(alias: str) -> list[Any]:
     return [list(model._base_manager.using(alias).order_by("pk").values_list()) for model in KEPT]
 
@@ -55,7 +58,7 @@ def _empty(connection: BaseDatabaseWrapper) -> None:
     if connection.alias not in _tables:
         names = connection.introspection.django_table_names(only_existing=True, include_views=False)
         # No model has what PostgreSQL looks words up in, and those of another test would hide that some are not kept.
-        names += [name for name in connection.introspection.table_names() if name == "marketplace_searchword"]
+        names += _LOOKED_UP & {*connection.introspection.table_names()}
         _tables[connection.alias] = [name for name in names if name not in _NAMES]
     # The names are those of our own models.
     one = "SELECT '{0}' WHERE EXISTS (SELECT 1 FROM {0})"

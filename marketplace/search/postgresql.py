@@ -1,10 +1,10 @@
-"""Search on PostgreSQL: text vectors with GIN over the documents, and the table of the words in them.
+"""Search on PostgreSQL: text vectors with GIN over the documents, and the tables of the words in them.
 
-For a beginning of words, GIN collects every document that has one of them before it looks at the other terms. For whole
-words it does not: it follows the rarest, and looks only there whether the others are. So a term is looked up among the
-words first, and where few begin with it, these are searched for in its place. What begins no word finds nothing, which
-is known without a search. A trigger adds the words of each document that is written (migration 0032); none is taken
-away, and one that no document has any more does no harm.
+For a beginning of words, GIN collects every document that has one of them before it looks at the other terms. So the
+index is asked for the rare terms alone, and what these leave is looked into for the frequent ones. What is frequent is
+told by a sample: one document of 128, with its words. What begins no word finds nothing, which is known without a
+search. A trigger adds the words of each document that is written (migration 0032). None is taken away, and one that no
+document has any more does no harm.
 
 GIN gives no order, so all that is found is read before the first is known. What is downloaded much has an index of its
 own, which is asked first and is mostly enough.
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import string
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from django.db import connections, transaction
 from django.db.models import QuerySet
@@ -24,13 +24,10 @@ from marketplace.search.documents import position_of
 from marketplace.search.engine import DOCUMENTS, Alternatives, Condition, SearchEngine
 from vskill.db import prepared_cursor
 
-WORDS: Final = "marketplace_searchword"
-# Searched for in place of a beginning; with more, comparing each document with them takes longer than collecting.
-_MOST_WORDS: Final = 80
-# The same for all terms together.
-_MOST_COMPARED: Final = 500
-# Documents that are looked into without an index.
-_FEW: Final = 500
+_WORDS: Final = "marketplace_searchword"
+_SAMPLE: Final = "marketplace_searchsample"
+# In so many documents of the sample, which is some two thousand of all.
+_FREQUENT: Final = 16
 _LOOKED_AT: Final = 200
 # Where the documents of skills begin that have an index of their own: those with 16 downloads.
 _FIRST_POPULAR: Final = position_of(0, 16)
@@ -54,33 +51,43 @@ _POPULAR_FIRST: Final = f"""
     )
     SELECT id, skill_id FROM popular UNION ALL SELECT id, skill_id FROM rest
 """  # noqa: S608 - our own names
+_BEGINS: Final = "word >= asked.beginning AND word < asked.after"
 _LOOK_UP: Final = f"""
-    SELECT asked.beginning, ARRAY(
-        SELECT DISTINCT word FROM {WORDS} WHERE word >= asked.beginning AND word < asked.after ORDER BY word LIMIT %s
-    )
+    SELECT asked.beginning, EXISTS (SELECT 1 FROM {_WORDS} WHERE {_BEGINS}),
+        EXISTS (SELECT 1 FROM {_WORDS} WHERE word = asked.beginning),
+        (SELECT COUNT(*) FROM (SELECT 1 FROM {_SAMPLE} WHERE {_BEGINS} LIMIT %s) AS first)
     FROM unnest(%s::text[], %s::text[]) AS asked (beginning, after)
 """  # noqa: S608 - our own names
 _UNKNOWN: Final = f"""
     SELECT held.word FROM ts_stat('SELECT words FROM {DOCUMENTS}') AS held
-    WHERE NOT EXISTS (SELECT 1 FROM {WORDS} AS known WHERE known.word = held.word)
+    WHERE NOT EXISTS (SELECT 1 FROM {_WORDS} AS known WHERE known.word = held.word)
 """  # noqa: S608 - our own names
+# A term in a query of PostgreSQL.
+_BEGINNING: Final = "'{}':*"
+_WHOLE: Final = "'{}'"
 # Nearly every document has words that begin with one of each six of these.
-_BEGINNINGS: Final = string.ascii_lowercase + string.digits
+_FIRST_LETTERS: Final = string.ascii_lowercase + string.digits
 _AT_ONCE: Final = 6
 
 
+class _Term(NamedTuple):
+    """Whether some word begins with a term, whether it is a word itself, and whether many documents have such words."""
+
+    begins_any: bool
+    is_word: bool
+    is_frequent: bool
+
+
 class PostgresqlEngine(SearchEngine):
-    """GIN, asked for words."""
+    """GIN, asked for what is rare."""
 
     def __init__(self, alias: str) -> None:
-        """Begin with no word looked up."""
+        """Begin with no term looked up."""
         super().__init__(alias)
-        # The words that begin with a term, ``None`` where these are too many.
-        self._words: dict[str, tuple[str, ...] | None] = {}
-        self._few: dict[tuple[str, str], bool] = {}
+        self._terms: dict[str, _Term] = {}
 
     def expect(self, terms: Iterable[str]) -> None:
-        """Look up the words of all of them by one statement."""
+        """Look up all of them by one statement."""
         self._look_up(set(terms))
 
     @property
@@ -91,12 +98,11 @@ class PostgresqlEngine(SearchEngine):
     def condition(self, wanted: Alternatives, in_names: bool) -> Condition | None:
         """Return a match of a vector."""
         possible = self._possible(wanted)
-        return self._condition(possible, f"{DOCUMENTS}.{_vector(in_names)}") if possible else None
+        return self._beginnings(possible, f"{DOCUMENTS}.{_vector(in_names)}") if possible else None
 
     def unindexed(self, wanted: Alternatives, in_names: bool) -> Condition:
         """Return a match of a vector that is computed, which is in no index."""
-        asked = _any_of(_all_of(map(_beginning, terms)) for terms in wanted)
-        return [f"({DOCUMENTS}.{_vector(in_names)} || ''::tsvector) @@ %s::tsquery"], [asked]
+        return [f"({DOCUMENTS}.{_vector(in_names)} || ''::tsvector) @@ %s::tsquery"], [_query(wanted, _BEGINNING)]
 
     def by_position(self, skills: QuerySet[SkillEntry]) -> QuerySet[SkillEntry]:
         """Follow the numbers of the documents."""
@@ -112,13 +118,12 @@ class PostgresqlEngine(SearchEngine):
         """Read documents alone: else the skill of each is looked up before any is sorted."""
         wanted, vector = self._possible([terms for terms in alternatives if terms]), _vector(in_names)
         if whole_words:
-            wanted = [terms for terms in wanted if all(map(self._may_be_a_word, terms))]
+            wanted = [terms for terms in wanted if all(self._terms[term].is_word for term in terms)]
         if not wanted:
             return []
-        if whole_words:
-            where, asked = [f"{vector} @@ %s::tsquery"], [_any_of(_all_of(map(_word, terms)) for terms in wanted)]
-        else:
-            where, asked = self._condition(wanted, vector)
+        where, asked = [f"{vector} @@ %s::tsquery"], [_query(wanted, _WHOLE)]
+        if not whole_words:
+            where, asked = self._beginnings(wanted, vector)
         text = (_NAMED if in_names else _POPULAR_FIRST).format(where=" AND ".join(where))
         parameters = [*asked, most] if in_names else [*asked, most, *asked, most, most]
         with connections[self.alias].cursor() as cursor:
@@ -135,7 +140,7 @@ class PostgresqlEngine(SearchEngine):
 
     def fault(self) -> str:
         """Count documents by the beginnings of their words, with the index and without it, and look up all words."""
-        groups = [_BEGINNINGS[start : start + _AT_ONCE] for start in range(0, len(_BEGINNINGS), _AT_ONCE)]
+        groups = [_FIRST_LETTERS[start : start + _AT_ONCE] for start in range(0, len(_FIRST_LETTERS), _AT_ONCE)]
         with transaction.atomic(using=self.alias), connections[self.alias].cursor() as cursor:
             cursor.execute("SET LOCAL enable_seqscan = off")
             for name, (vector, those) in _INDEXES.items():
@@ -158,73 +163,36 @@ class PostgresqlEngine(SearchEngine):
         with connections[self.alias].cursor() as cursor:
             for name in _INDEXES:
                 cursor.execute(f"REINDEX INDEX {name}")
-            cursor.execute(f"INSERT INTO {WORDS} {_UNKNOWN}")
+            cursor.execute(f"INSERT INTO {_WORDS} {_UNKNOWN}")
 
     def _possible(self, wanted: Alternatives) -> list[Sequence[str]]:
         """Return the alternatives whose terms all begin some word."""
         self._look_up({term for terms in wanted for term in terms})
-        return [terms for terms in wanted if all(self._words[term] != () for term in terms)]
+        return [terms for terms in wanted if all(self._terms[term].begins_any for term in terms)]
 
     def _look_up(self, terms: set[str]) -> None:
-        new = sorted(terms - self._words.keys())
+        new = sorted(terms - self._terms.keys())
         if not new:
             return
         with prepared_cursor(self.alias) as cursor:
-            cursor.execute(_LOOK_UP, [_MOST_WORDS + 1, new, [term + _LAST_CHARACTER for term in new]])
-            for term, words in cursor.fetchall():
-                self._words[term] = tuple(words) if len(words) <= _MOST_WORDS else None
+            cursor.execute(_LOOK_UP, [_FREQUENT, new, [term + _LAST_CHARACTER for term in new]])
+            for term, begins_any, is_word, sampled in cursor.fetchall():
+                self._terms[term] = _Term(begins_any, is_word, sampled == _FREQUENT)
 
-    def _may_be_a_word(self, term: str) -> bool:
-        words = self._words[term]
-        return words is None or term in words
-
-    def _condition(self, wanted: Alternatives, vector: str) -> Condition:
-        """Return the conditions for alternatives that are possible."""
-        compared = sum(len(self._words[term] or ()) for terms in wanted for term in terms)
-        if compared > _MOST_COMPARED or all(len(terms) == 1 for terms in wanted):
-            # Of one term alone, everything is collected in any case.
-            return _matches(vector, _any_of(_all_of(map(_beginning, terms)) for terms in wanted))
-        if len(wanted) == 1:
-            known = _all_of(self._term(term) for term in wanted[0] if self._words[term] is not None)
-            others = _all_of(_beginning(term) for term in wanted[0] if self._words[term] is None)
-            if known and others and self._leaves_few(vector, known):
-                # What is tested for being true is no condition that an index answers.
-                return [f"{vector} @@ %s::tsquery", f"({vector} @@ %s::tsquery) IS TRUE"], [known, others]
-        return _matches(vector, _any_of(_all_of(map(self._term, terms)) for terms in wanted))
-
-    def _term(self, term: str) -> str:
-        words = self._words[term]
-        return _beginning(term) if words is None else _any_of(map(_word, words))
-
-    def _leaves_few(self, vector: str, query: str) -> bool:
-        """Return whether so few documents match that each can be looked into."""
-        if (vector, query) not in self._few:
-            text = f"SELECT COUNT(*) FROM (SELECT 1 FROM {DOCUMENTS} WHERE {vector} @@ %s::tsquery LIMIT %s) AS first"  # noqa: S608 - constants
-            with connections[self.alias].cursor() as cursor:
-                cursor.execute(text, [query, _FEW + 1])
-                self._few[vector, query] = cursor.fetchone()[0] <= _FEW
-        return self._few[vector, query]
+    def _beginnings(self, wanted: Alternatives, vector: str) -> Condition:
+        """Return the conditions for alternatives whose terms begin words."""
+        where, asked = [f"{vector} @@ %s::tsquery"], _query(wanted, _BEGINNING)
+        rare = [[term for term in terms if not self._terms[term].is_frequent] for terms in wanted]
+        if rare == [list(terms) for terms in wanted] or not all(rare):
+            return where, [asked]
+        # What is tested for being true is no condition that an index answers.
+        return [*where, f"({vector} @@ %s::tsquery) IS TRUE"], [_query(rare, _BEGINNING), asked]
 
 
 def _vector(in_names: bool) -> str:
     return "names" if in_names else "words"
 
 
-def _matches(vector: str, query: str) -> Condition:
-    return [f"{vector} @@ %s::tsquery"], [query]
-
-
-def _word(word: str) -> str:
-    return f"'{word}'"
-
-
-def _beginning(term: str) -> str:
-    return f"'{term}':*"
-
-
-def _all_of(parts: Iterable[str]) -> str:
-    return " & ".join(parts)
-
-
-def _any_of(parts: Iterable[str]) -> str:
-    return f"({' | '.join(parts)})"
+def _query(alternatives: Alternatives, term: str) -> str:
+    """Return a query of PostgreSQL, in which each term is written as ``term`` says."""
+    return " | ".join(f"({' & '.join(term.format(one) for one in terms)})" for terms in alternatives)

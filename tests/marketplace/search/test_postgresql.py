@@ -1,4 +1,4 @@
-"""PostgreSQL looks up the words that begin with a term, and finds what it would find by the beginnings themselves."""
+"""PostgreSQL looks up the terms of a search before it asks the index, and finds what the documents have."""
 
 from __future__ import annotations
 
@@ -50,17 +50,19 @@ def words_kept() -> list[str]:
         return [word for (word,) in cursor.fetchall()]
 
 
-@pytest.mark.parametrize("few", [0, 3, 500], ids=["collected", "looked into where few", "looked into"])
-@pytest.mark.parametrize("most_words", [0, 1, 2, 80], ids=["by beginnings", "by one word", "by two words", "by words"])
-@pytest.mark.parametrize("most_compared", [4, 500])
-def test_what_words_find_is_what_their_beginnings_find(
-    env: WorkerEnv, monkeypatch: pytest.MonkeyPatch, few: int, most_words: int, most_compared: int
+@pytest.mark.parametrize("frequent", [1, 8, 16, 1000])
+def test_what_is_found_by_rare_terms_first_is_what_all_terms_find(
+    env: WorkerEnv, monkeypatch: pytest.MonkeyPatch, frequent: int
 ) -> None:
-    monkeypatch.setattr("marketplace.search.postgresql._FEW", few)
-    monkeypatch.setattr("marketplace.search.postgresql._MOST_WORDS", most_words)
-    monkeypatch.setattr("marketplace.search.postgresql._MOST_COMPARED", most_compared)
-    chance = random.Random(few + most_words)
+    monkeypatch.setattr("marketplace.search.postgresql._FREQUENT", frequent)
+    chance = random.Random(frequent)
     write_documents(env, (" ".join(chance.sample(WORDS, 3)) for _ in range(60)))
+    with connection.cursor() as cursor:
+        # All documents for a sample, so that some terms are frequent and others are not.
+        cursor.execute(
+            "INSERT INTO marketplace_searchsample "
+            "SELECT unnest(tsvector_to_array(words)), skill_id FROM marketplace_searchdocument"
+        )
     held = list(SearchDocument.objects.order_by("-id").values_list("skill_id", "name"))
     pairs = [[one] for one in product(TERMS, repeat=2)]
     several = [[chance.sample(TERMS, 2) for _ in range(3)] for _ in range(10)]
@@ -93,6 +95,35 @@ def test_the_words_of_whatever_is_written_are_kept_once(env: WorkerEnv) -> None:
     # What no document has any more finds nothing, and is kept.
     SearchDocument.objects.all().delete()
     assert words_kept() == ["alpha", "beta", "delta", "gamma"]
+
+
+def test_what_is_looked_into_for_frequent_terms_is_found_by_the_rare_ones(env: WorkerEnv) -> None:
+    write_documents(env, ["common", *["common rare"] * 2])
+    with connection.cursor() as cursor:
+        cursor.execute("INSERT INTO marketplace_searchsample SELECT 'common', generate_series(-20, -1)")
+    skills = SkillEntry.objects.all()
+
+    def where(*alternatives: str) -> list[str]:
+        found = engine_of(env.database).matching(skills, [one.split() for one in alternatives])
+        assert found.count() == 2
+        return [part for part in str(found.query).split(" AND ") if "tsquery" in part]
+
+    assert ["com" in one for one in where("rar com")] == [False, True]
+    assert ["com" in one for one in where("rar com", "rar rare")] == [False, True]
+    # Each alternative has to have a rare term, and some a frequent one.
+    assert len(where("rar rare")) == 1
+    assert len(where("com common rar", "rar")) == 2
+
+
+def test_one_document_of_many_is_in_the_sample(env: WorkerEnv) -> None:
+    write_documents(env, ["alpha beta"] * 300)
+    SearchDocument.objects.update(body="alpha gamma")
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT word, skill_id FROM marketplace_searchsample ORDER BY skill_id, word")
+        sampled = cursor.fetchall()
+    chosen = sorted(pk for pk in SkillEntry.objects.values_list("pk", flat=True) if pk % 128 == 0)
+    assert 2 <= len(chosen) <= 3
+    assert sampled == [(word, pk) for pk in chosen for word in ("alpha", "beta", "gamma")]
 
 
 def test_publications_do_not_wait_for_each_other_over_a_new_word(env: WorkerEnv) -> None:
