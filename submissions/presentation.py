@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
 
 from marketplace.addresses import page_address, ref_words, skill_href
+from marketplace.capabilities import is_left_unread
 from marketplace.catalog import find_skill_sync
+from marketplace.coverage import Coverage
 from marketplace.models import SkillEntry
 from marketplace.pages.contract import contract_context
 from marketplace.skills.publishers import is_uploaded, skill_identity
@@ -21,7 +23,7 @@ from submissions.discovery import DiscoveredSkill
 from submissions.messages import count_ahead
 from submissions.models import SubmissionEntry, SubmissionTransition
 from submissions.states import FINAL_STATES, STATES, Group, State
-from submissions.store.evidence import all_evidence_sync, contract_of, shown_evidence
+from submissions.store.evidence import Evidence, all_evidence_sync, contract_of, shown_evidence
 from submissions.store.queries import history
 from submissions.store.records import Submission
 from vskill.accounts.teams import name_of_audience
@@ -175,11 +177,17 @@ def _estimate(env: WorkerEnv, ahead: int) -> float | None:
     return round(sorted(spans)[len(spans) // 2] * (ahead + 1), 1)
 
 
+def _contract(evidence: list[Evidence], decision: Mapping[str, Any], coverage: Coverage) -> dict[str, Any] | None:
+    unread = is_left_unread(str(decision.get("verdict", "")), coverage)
+    return contract_context(contract_of(evidence), unread=unread)
+
+
 def submission_page(env: WorkerEnv, submission: Submission) -> dict[str, Any]:
     """Return the context of a submission's page; call it on a database thread."""
     info, steps, place = STATES[submission.state], history(env, submission.id), queue_place(env, submission.id)
     decision = submission.value.get("decision")
     evidence = all_evidence_sync(env, submission.id) if isinstance(decision, dict) else []
+    shown = shown_evidence(evidence)
     slug = submission.text("slug") if submission.state is State.PUBLISHED else ""
     withdrawn = bool(slug) and find_skill_sync(env, slug) is None
     reason = withdrawal_of(env, submission)
@@ -205,8 +213,8 @@ def submission_page(env: WorkerEnv, submission: Submission) -> dict[str, Any]:
         },
         "timeline": timeline(steps),
         "queue": place,
-        "decision": {**decision, **shown_evidence(evidence)} if isinstance(decision, dict) else None,
-        "contract": contract_context(contract_of(evidence)) if isinstance(decision, dict) else None,
+        "decision": {**decision, **shown} if isinstance(decision, dict) else None,
+        "contract": _contract(evidence, decision, shown["coverage"]) if isinstance(decision, dict) else None,
         "files_href": skill_href(slug, "files/") if slug and not withdrawn else "",
         "files_query": f"?{urlencode({'version': submission.text('version')})}",
         "appeal": appeal_as_json(submission.value),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from marketplace.capabilities import left_unread
 from marketplace.models import SkillVersion
 from marketplace.skills.references import is_contract, reference_states
 from vskill.environments import WorkerEnv
@@ -11,10 +12,13 @@ from vskill.kv.clock import isoformat
 
 
 def contract_fields(env: WorkerEnv, version: SkillVersion) -> dict[str, Any]:
-    """Return the fields ``contract`` and ``references`` of a version, both null where they were not recorded."""
-    contract = version.contract
+    """Return the fields ``contract`` and ``references`` of a version, both null where they were not recorded.
+
+    ``leftUnread`` says that its scan did not read all of it, so that it may do more, and refer to more.
+    """
+    contract, unread = version.contract, left_unread(version)
     if not is_contract(contract):
-        return {"contract": None, "references": None}
+        return {"contract": None, "references": None, "leftUnread": unread}
     states = reference_states(env, version)
     return {
         "contract": {
@@ -33,6 +37,7 @@ def contract_fields(env: WorkerEnv, version: SkillVersion) -> dict[str, Any]:
             ],
             "notListed": contract["left"],
         },
+        "leftUnread": unread,
     }
 
 

@@ -71,6 +71,7 @@ _VSKILL_VERSION: Final = shape(
 _CONTRACT_FIELDS: Final = {
     "contract": or_null(shape({"declares": {}, "does": listed(_ANY_OBJECT), "chains": listed(_ANY_OBJECT)})),
     "references": or_null(shape({"items": listed(_ANY_OBJECT), "notListed": {}})),
+    "leftUnread": BOOLEAN,
 }
 _MODERATION_FIELDS: Final = {
     "isSuspicious": BOOLEAN,
@@ -199,6 +200,7 @@ _MEMBER: Final = shape(
         **dict.fromkeys(("pinned", "isSuspicious", "installedAsOne"), BOOLEAN),
         "archive": shape({"url": TEXT, "sha256": SHA256, "size": INTEGER}),
         "capabilities": or_null(listed(TEXT)),
+        "leftUnread": BOOLEAN,
     }
 )
 COLLECTION: Final = shape(

@@ -34,7 +34,10 @@ def collections(call: ApiCall) -> HttpResponse:
 
 @api_view(*SAFE, reads=list_reads)
 def collection(call: ApiCall) -> HttpResponse:
-    """Describe one collection; a skill that is withheld or withdrawn is counted and not named."""
+    """Describe one collection; a skill that is withheld or withdrawn is counted and not named.
+
+    ``capabilities`` is null where they are not known. With ``leftUnread`` there may be more: not all of it was read.
+    """
     takes_only(call)
     found = read_set(call.env, named_collection(call))
     base = public_base(call.request, call.env)
@@ -45,7 +48,7 @@ def collection(call: ApiCall) -> HttpResponse:
             **_shape(found.collection, base),
             "skillCount": len(found.members),
             "skills": [
-                {**_skill(one, base), "capabilities": None if can is None else list(can)}
+                {**_skill(one, base), "capabilities": list(can.names) if can.known else None, "leftUnread": can.unread}
                 for one, can in zip(found.members, asked, strict=True)
             ],
             "withdrawn": found.withdrawn,

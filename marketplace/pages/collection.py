@@ -7,6 +7,7 @@ from typing import Any, Final
 from django.urls import reverse
 
 from marketplace.addresses import collection_href, publisher_href, skill_href
+from marketplace.capabilities import Capabilities
 from marketplace.judgement import verdict_of, warning
 from marketplace.models import Collection
 from marketplace.pages.skill import Found, asked_for
@@ -68,7 +69,7 @@ def link(collection: Collection) -> dict[str, str]:
     return {"title": collection.title, "href": collection_href(collection.slug)}
 
 
-def _member(one: Member, can: Any) -> dict[str, Any]:
+def _member(one: Member, can: Capabilities) -> dict[str, Any]:
     verdict = verdict_of(one.version)
     # The best verdict is said by its badge; every other one says what to do.
     sentence = "" if verdict == "clear" else published_words(verdict).sentence
@@ -92,7 +93,7 @@ def _named(one: Member) -> dict[str, str]:
     return {"name": one.skill.display_name or one.skill.name, "href": skill_href(one.skill.slug) + exact}
 
 
-def _reach(found: SkillSet, asked: list[Any]) -> dict[str, Any]:
+def _reach(found: SkillSet, asked: list[Capabilities]) -> dict[str, Any]:
     together = reach_together(asked)
     each = [reach_of(one) for one in asked]
     rows = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from marketplace.capabilities import left_unread
 from marketplace.models import SkillVersion
 from marketplace.pages.wording import DEEDS, Words
 from marketplace.skills.references import is_contract, reference_states
@@ -36,10 +37,13 @@ ROLES: Final = {
 PINS: Final = {"hash": "By hash", "version": "By version"}
 
 
-def contract_context(contract: Any, states: Mapping[str, Mapping[str, Any]] | None = None) -> dict[str, Any] | None:
+def contract_context(
+    contract: Any, states: Mapping[str, Mapping[str, Any]] | None = None, *, unread: bool = False
+) -> dict[str, Any] | None:
     """Return what the tables of a stored ``contract`` show, or ``None`` where none was stored or it cannot be read.
 
-    ``states`` says of each address what was found there since the check (see ``skills.references``).
+    ``states`` says of each address what was found there since the check (see ``skills.references``). ``unread`` says
+    that something was not read, so that there may be more than the contract has.
     """
     if not is_contract(contract):
         return None
@@ -51,12 +55,13 @@ def contract_context(contract: Any, states: Mapping[str, Mapping[str, Any]] | No
         "chains": [_chain(one) for one in contract["chains"]],
         "references": [_reference(one, states or {}) for one in contract["references"]],
         "left": int(contract["left"]),
+        "unread": unread,
     }
 
 
 def contract_of_version(env: WorkerEnv, version: SkillVersion) -> dict[str, Any] | None:
     """Return what the tables of a version's contract show, with what was found at its references since the check."""
-    return contract_context(version.contract, reference_states(env, version))
+    return contract_context(version.contract, reference_states(env, version), unread=left_unread(version))
 
 
 def _deed(one: Mapping[str, Any]) -> dict[str, Any]:

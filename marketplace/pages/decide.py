@@ -45,10 +45,10 @@ def deciding(env: WorkerEnv, found: Found) -> dict[str, Any]:
 def changes(env: WorkerEnv, found: Found) -> dict[str, Any] | None:
     """Return what changed since the version before: what it can do and its files; ``None`` for a first version.
 
-    ``known`` is false where nobody has looked what one of both can do. A version in quarantine is passed over.
+    ``known`` and ``unread`` are those of ``changes_between``. A version in quarantine is passed over.
     """
     rows = SkillVersion.objects.using(env.database).filter(namespace=env.name, skill=found.skill)
-    earlier = fetchable_versions(rows).filter(ordinal__lt=found.version.ordinal).defer("skill_md", "findings")
+    earlier = fetchable_versions(rows).filter(ordinal__lt=found.version.ordinal).defer("skill_md")
     before = earlier.order_by("-ordinal").first()
     if before is None:
         return None

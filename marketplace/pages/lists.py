@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, Final
 
@@ -11,10 +12,9 @@ from django.utils.safestring import SafeString
 
 from marketplace.addresses import collection_href, publisher_href, skill_href
 from marketplace.catalog import FacetValue, HowMany, SkillFilters, SkillPage, fetchable_versions, figures, list_skills
-from marketplace.errors import MalformedRecord
-from marketplace.judgement import Judgement, judge
 from marketplace.models import SkillEntry, SkillVersion
 from marketplace.ownership.shown import owner_of
+from marketplace.pages.list_capabilities import capabilities_of, not_read_whole
 from marketplace.pages.list_query import FACETS, ListQuery
 from marketplace.pages.wording import capability_words, published_words
 from marketplace.pictures.weeks import weekly_activity, weekly_publications
@@ -33,18 +33,11 @@ NEWEST_COLLECTIONS: Final = 3
 _MOST_VALUES: Final = {"tag": 10, "license": 6, "publisher": 10}
 
 
-def capabilities_of(row: SkillEntry) -> tuple[str, ...] | None:
-    """Return the capabilities of a skill, or ``None`` (shown as not recorded) where its value is damaged."""
-    try:
-        # Without a scan, an empty list only means that nobody looked.
-        return row.capabilities or (None if judge(row.verdict) is Judgement.UNSCANNED else ())
-    except (MalformedRecord, ValueError):
-        # The columns are still right, verify_store reports the value, and one bad row must not break a list.
-        return None
+def card(row: SkillEntry, *, in_table: bool = False, unread: bool = False) -> dict[str, Any]:
+    """Return what a list shows about one skill, and with ``in_table`` what only the table has.
 
-
-def card(row: SkillEntry, *, in_table: bool = False) -> dict[str, Any]:
-    """Return what a list shows about one skill, and with ``in_table`` what only the table has."""
+    ``unread`` says that its latest version was not read whole.
+    """
     shown: dict[str, Any] = {
         "href": skill_href(row.slug),
         "name": row.display_name or row.name,
@@ -59,7 +52,7 @@ def card(row: SkillEntry, *, in_table: bool = False) -> dict[str, Any]:
     if in_table:
         # Each reads the skill's value or makes another address.
         shown["publisher_href"] = publisher_href(row.publisher_handle)
-        shown["capabilities"] = capabilities_of(row)
+        shown["capabilities"] = capabilities_of(row, unread=unread)
     return shown
 
 
@@ -112,7 +105,7 @@ def list_context(env: WorkerEnv, query: ListQuery) -> dict[str, Any]:
         "sorts": query.sort_links(),
         "recent_days": RECENT_DAYS if query.order == "trending" else None,
         "views": query.view_links(),
-        **_page_links(query, page),
+        **_page_links(env, query, page),
     }
 
 
@@ -137,12 +130,19 @@ def publisher_context(env: WorkerEnv, handle: str, cursor: str) -> dict[str, Any
         "last_updated": last,
         "activity": activity,
     }
-    return {**about, **_page_links(ListQuery(cursor=cursor), page)}
+    return {**about, **_page_links(env, ListQuery(cursor=cursor), page)}
 
 
-def _page_links(query: ListQuery, page: SkillPage) -> dict[str, Any]:
+def _cards(env: WorkerEnv, view: str, rows: Sequence[SkillEntry]) -> list[dict[str, Any]]:
+    if view != "table":
+        return [card(row) for row in rows]
+    unread = not_read_whole(env, rows)
+    return [card(row, in_table=True, unread=row.pk in unread) for row in rows]
+
+
+def _page_links(env: WorkerEnv, query: ListQuery, page: SkillPage) -> dict[str, Any]:
     return {
-        "cards": [card(row, in_table=query.view == "table") for row in page.skills],
+        "cards": _cards(env, query.view, page.skills),
         "next_href": query.href(cursor=page.next_cursor) if page.next_cursor else "",
         "first_href": query.href(cursor="") if query.cursor else "",
     }

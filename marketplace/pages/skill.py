@@ -10,11 +10,12 @@ from urllib.parse import urlencode, urlsplit
 from django.utils.safestring import SafeString
 
 from marketplace.addresses import archive_href, publisher_href, ref_words, repository_of, skill_href
+from marketplace.capabilities import Capabilities, left_unread
 from marketplace.catalog import fetchable_versions, find_skill_sync, find_version_sync
-from marketplace.judgement import verdict_of, was_scanned
+from marketplace.judgement import verdict_of
 from marketplace.models import SkillEntry, SkillVersion
 from marketplace.pages.like_links import like_links
-from marketplace.pages.lists import capabilities_of
+from marketplace.pages.list_capabilities import capabilities_of
 from marketplace.pages.markdown import render_markdown
 from marketplace.pages.skill_source import also_at, folder_of, source_gone
 from marketplace.pages.source_links import source_href
@@ -132,22 +133,22 @@ def _scanned_again(newest: NewestScan, published: str) -> dict[str, Any] | None:
     return {"at": newest.scanned_at, "label": label, "by": by, "differs": newest.verdict != published}
 
 
-def asked_for(found: Found) -> list[str] | tuple[str, ...] | None:
+def asked_for(found: Found) -> Capabilities:
     """Return what a version asks for, by ``capabilities_of_version``; else what its skill was recorded to ask for."""
-    known = capabilities_of_version(found.version)
-    return capabilities_of(found.skill) or None if known is None else known
+    of_version = capabilities_of_version(found.version)
+    return of_version if of_version.known else capabilities_of(found.skill, unread=True)
 
 
-def capabilities_of_version(version: SkillVersion) -> list[str] | None:
+def capabilities_of_version(version: SkillVersion) -> Capabilities:
     """Return what a version asks for: what its contract says, where it has one, or else what engines called it.
 
-    Of the latter only that stays beside a contract for which that has no word. ``None`` where nobody has looked.
+    Of the latter only that stays beside a contract for which that has no word.
     """
+    names = [str(name) for name in version.capabilities]
     if is_contract(version.contract):
         deeds = [str(one["name"]) for one in version.contract["does"]]
-        return [*deeds, *(name for name in version.capabilities if name not in IN_CONTRACT)]
-    # Without a scan, an empty list only means that nobody looked.
-    return list(version.capabilities) if was_scanned(version.engines) else list(version.capabilities) or None
+        names = [*deeds, *(name for name in names if name not in IN_CONTRACT)]
+    return Capabilities(tuple(names), unread=left_unread(version))
 
 
 def readme(found: Found) -> SafeString:

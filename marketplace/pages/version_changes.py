@@ -18,15 +18,17 @@ def changes_href(slug: str, before: str, after: str) -> str:
 def changes_between(before: SkillVersion, after: SkillVersion) -> dict[str, Any]:
     """Return what a version can do that the one ``before`` could not, and the numbers of files that differ.
 
-    ``known`` is false where nobody has looked what one of both can do.
+    ``known`` is false where nothing is known of what one of both can do, and ``unread`` says that one of both was not
+    read whole, so that there may be more.
     """
     was, now = capabilities_of_version(before), capabilities_of_version(after)
     old, new = _files(before), _files(after)
     return {
-        "known": was is not None and now is not None,
-        "gained": [name for name in now or () if name not in (was or ())],
-        "lost": [name for name in was or () if name not in (now or ())],
-        "kept": [name for name in now or () if name in (was or ())],
+        "known": was.known and now.known,
+        "unread": was.unread or now.unread,
+        "gained": [name for name in now.names if name not in was.names],
+        "lost": [name for name in was.names if name not in now.names],
+        "kept": [name for name in now.names if name in was.names],
         "added": len(new.keys() - old.keys()),
         "removed": len(old.keys() - new.keys()),
         "changed": sum(1 for path in new.keys() & old.keys() if new[path] != old[path]),

@@ -9,6 +9,8 @@ from typing import Final
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from marketplace.capabilities import Capabilities
+
 TARGETS: Final[dict[str, frozenset[str]]] = {
     "Files": frozenset({"reads_files", "filesystem_read", "filesystem_write"}),
     "Network": frozenset({"sends", "downloads", "network_egress"}),
@@ -26,7 +28,7 @@ _MIDDLE: Final = _ROW * len(TARGETS) // 2
 
 @dataclass(frozen=True)
 class Target:
-    """One thing that a skill may touch: ``seen`` are the names of what was seen, ``None`` where nobody has looked."""
+    """One thing that a skill may touch: ``seen`` are the names of what was seen, ``None`` where it is not known."""
 
     name: str
     seen: tuple[str, ...] | None
@@ -37,18 +39,16 @@ class Target:
         return "not known" if self.seen is None else "touches it" if self.seen else "nothing seen"
 
 
-def reach_of(capabilities: Iterable[str] | None) -> list[Target]:
-    """Return what a skill with these capabilities touches; ``None`` where no engine has looked for them."""
-    if capabilities is None:
-        return [Target(name, None) for name in TARGETS]
-    given = list(capabilities)
-    return [Target(name, tuple(one for one in given if one in deeds)) for name, deeds in TARGETS.items()]
+def reach_of(capabilities: Capabilities) -> list[Target]:
+    """Return what a skill with these capabilities touches; what was not seen is not known where files were not read."""
+    found = {name: tuple(one for one in capabilities.names if one in deeds) for name, deeds in TARGETS.items()}
+    return [Target(name, seen if seen or not capabilities.unread else None) for name, seen in found.items()]
 
 
-def reach_together(skills: Iterable[Iterable[str] | None]) -> list[Target]:
+def reach_together(skills: Iterable[Capabilities]) -> list[Target]:
     """Return what skills with these capabilities touch together.
 
-    What one of them touches is touched; else it is not known where nobody has looked at one of them.
+    What one of them touches is touched; else it is not known where it is not known of one of them.
     """
     each = [reach_of(one) for one in skills]
     together = []

@@ -105,8 +105,8 @@ def read_set(env: WorkerEnv, collection: Collection) -> SkillSet:
     skills = {pk: skill for pk, skill in told.items() if is_visible(skill) and skill.latest_version}
     shown = [row for row in rows if row.skill_id in skills]
     wanted = {(row.skill_id, row.version or skills[row.skill_id].latest_version): row for row in shown}
-    # Not the contract, which says what a version can touch.
-    found = offered_versions(env, wanted.keys()).defer("skill_md", "findings")
+    # Not the contract and the findings, which say what a version can touch, and what of it was not read.
+    found = offered_versions(env, wanted.keys()).defer("skill_md")
     versions = {(one.skill_id, one.version): one for one in found}
     members = tuple(
         Member(skills[row.skill_id], versions[key], bool(row.version), row.note)

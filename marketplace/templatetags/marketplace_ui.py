@@ -11,6 +11,7 @@ from django import template
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 
+from marketplace.capabilities import Capabilities
 from marketplace.catalog import HowMany
 from marketplace.pages.file_parts import at_line
 from marketplace.pages.wording import FLAGGED, capability_words, published_words, severity_words, verdict_words
@@ -47,16 +48,22 @@ def severity_badge(severity: str) -> SafeString:
 
 
 @register.simple_tag
-def capability_chips(capabilities: Iterable[str] | None) -> SafeString:
-    """Draw the capabilities of a skill, apart from its verdict; ``None`` means that no engine looked for them."""
-    return _chips(None if capabilities is None else tuple(capabilities))
+def capability_chips(capabilities: Capabilities) -> SafeString:
+    """Draw the capabilities of a skill, apart from its verdict, and whether more are possible."""
+    return _chips(capabilities)
+
+
+@register.simple_tag
+def named_chips(names: Iterable[str]) -> SafeString:
+    """Draw some capabilities by their names."""
+    return _chips(Capabilities(tuple(names)))
 
 
 @lru_cache(maxsize=256)
-def _chips(capabilities: tuple[str, ...] | None) -> SafeString:
+def _chips(capabilities: Capabilities) -> SafeString:
     """Draw capabilities; the same few sets stand in most rows of a table, so they are kept."""
-    chips = [capability_words(name) for name in capabilities or ()]
-    shown = {"known": capabilities is not None, "chips": chips}
+    chips = [capability_words(name) for name in capabilities.names]
+    shown = {"known": capabilities.known, "chips": chips, "unread": capabilities.unread}
     return render_to_string("marketplace/components/capabilities.html", shown)
 
 

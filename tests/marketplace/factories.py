@@ -78,7 +78,7 @@ def make_publication(
         "verdict": "clear",
         "verdict_summary": "No known pattern was found.",
         "findings": (),
-        "engines": ({"name": "skilltotal", "version": "0.84.0", "status": "ok"},),
+        "engines": ({"name": "skilltotal", "version": "0.84.0", "status": "complete"},),
         "capabilities": ("shell",),
         "actor": "test",
     }

@@ -216,7 +216,7 @@ async def test_one_unreadable_entry_does_not_hide_the_others(env: WorkerEnv) -> 
     rows = SkillEntry.objects.using(env.database).filter(key="skill:odd")
     await sync_to_async(rows.write_row)(value="{not json")
     assert names(await page("/skills")) == ["odd", "good"]
-    assert "Not recorded" in await page("/skills?view=table")
+    assert "Not known" in await page("/skills?view=table")
 
 
 @pytest.mark.parametrize("path", ["/", "/skills", "/skills?q=x", "/skills/x", "/skills/x/scan", "/publishers/x"])

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from django.template import Context, Template
 
+from marketplace.capabilities import NOT_KNOWN, Capabilities
 from marketplace.pages.wording import (
     CAPABILITIES,
     DEEDS,
@@ -51,13 +52,15 @@ def test_every_word_has_an_icon_that_exists() -> None:
     assert {word.icon for word in words} - set(DRAWINGS) == set()
 
 
-def test_capabilities_that_nobody_looked_for_are_told_apart_from_none() -> None:
-    assert "Not recorded" in show("{% capability_chips names %}", names=None)
-    assert "Nothing that the checks recognised" in show("{% capability_chips names %}", names=[])
+def test_capabilities_that_nobody_knows_are_told_apart_from_none() -> None:
+    assert "Not known" in show("{% capability_chips can %}", can=NOT_KNOWN)
+    assert "Nothing that the checks recognised" in show("{% capability_chips can %}", can=Capabilities())
+    in_part = show("{% capability_chips can %}", can=Capabilities(("shell_execution",), unread=True))
+    assert in_part.index("Runs commands") < in_part.index("Also possible: unread files")
 
 
 def test_a_capability_that_this_version_does_not_know_is_shown_by_its_own_name() -> None:
-    shown = show("{% capability_chips names %}", names=["shell_execution", "reads_<clipboard>"])
+    shown = show("{% named_chips names %}", names=["shell_execution", "reads_<clipboard>"])
     assert "Runs commands" in shown
     assert "Reads &lt;clipboard&gt;" in shown
 

@@ -7,6 +7,7 @@ from datetime import date
 
 import pytest
 
+from marketplace.capabilities import NOT_KNOWN, Capabilities
 from marketplace.pictures.columns import Column, nice_top, picture_of
 from marketplace.pictures.reach import draw_reach, reach_of
 from marketplace.pictures.weeks import by_weeks
@@ -57,10 +58,12 @@ def test_weeks_begin_on_monday_and_are_unknown_before_anything_was_recorded() ->
 
 
 def test_a_map_of_what_a_skill_touches_tells_what_was_not_seen_from_what_nobody_knows() -> None:
-    seen = draw_reach(reach_of(["sends", "reads_secrets", "unheard-of"]))
+    seen = draw_reach(reach_of(Capabilities(("sends", "reads_secrets", "unheard-of"))))
     for words in ("Files: nothing seen", "Network: touches it", "Secrets: touches it", "Commands: nothing seen"):
         assert f">{words}<" in seen
     assert seen.count("<path") == 2
-    unknown = draw_reach(reach_of(None))
+    unknown = draw_reach(reach_of(NOT_KNOWN))
     assert unknown.count('<path class="unknown"') == unknown.count(": not known<") == 5
     assert "nothing seen" not in unknown
+    in_part = draw_reach(reach_of(Capabilities(("sends",), unread=True)))
+    assert ("Network: touches it" in in_part, in_part.count(": not known<")) == (True, 4)
