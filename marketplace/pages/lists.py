@@ -18,6 +18,7 @@ from marketplace.pages.list_capabilities import capabilities_of, not_read_whole
 from marketplace.pages.list_query import FACETS, ListQuery
 from marketplace.pages.wording import capability_words, published_words
 from marketplace.pictures.weeks import weekly_activity, weekly_publications
+from marketplace.search.documents import MOST_BODY_WORDS
 from marketplace.search.text import MAX_QUERY_TERMS
 from marketplace.skill_sets.reading import newest_collections
 from marketplace.skills.downloads import RECENT_DAYS
@@ -92,6 +93,7 @@ def list_context(env: WorkerEnv, query: ListQuery) -> dict[str, Any]:
         "loosened": page.loosened,
         "left_out": visible(" ".join(page.left_out)),
         "most_words": MAX_QUERY_TERMS,
+        "most_body_words": MOST_BODY_WORDS,
         "view": query.view,
         "kept": query.kept(),
         "total": page.total,

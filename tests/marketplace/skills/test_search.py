@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import random
+from importlib import import_module
 
 import pytest
+from django.apps import apps
+from django.db import connections
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,14 +16,17 @@ from marketplace.errors import InvalidListing
 from marketplace.models import SkillEntry
 from marketplace.models.derived import SearchDocument
 from marketplace.records import SkillRecord
-from marketplace.search.documents import document_of
+from marketplace.search.documents import MOST_BODY_WORDS, document_of
 from marketplace.search.text import MAX_QUERY_TERMS, MAX_TOKEN_LENGTH, query_terms, tokenize, words_left_out
 from marketplace.skills.answers import search_sync
 from marketplace.skills.search_check import mend_documents, renew_positions, wrong_documents
 from marketplace.skills.store import locked_skill, move_skill
 from marketplace.skills.visibility import listed_skills
 from tests.marketplace.factories import publish_example
+from tests.marketplace.pages.page_factory import publish
 from vskill.environments import WorkerEnv
+
+migration = import_module("marketplace.migrations.0035_longer_texts")
 
 
 def found(env: WorkerEnv, query: str) -> list[str]:
@@ -68,11 +74,27 @@ def test_words_beyond_the_eighth_are_left_out_however_long_the_query_is() -> Non
 @given(st.text())
 def test_documents_can_be_stored_and_are_bounded(text: str) -> None:
     document = document_of(SkillRecord(slug="x", name=text or "x", description=text), text * 50)
-    for tokens in document.values():
-        assert len(tokens.split(" ")) <= 300
+    for name, tokens in document.items():
+        assert len(tokens.split(" ")) <= (MOST_BODY_WORDS if name == "body" else 300)
         assert all(len(token) <= MAX_TOKEN_LENGTH for token in tokens.split(" "))
         assert "\0" not in tokens
         tokens.encode()
+
+
+@pytest.mark.django_db
+def test_the_first_thousand_words_of_a_text_are_found_and_those_of_an_earlier_release_are_indexed_anew(
+    env: WorkerEnv,
+) -> None:
+    publish(env, "long", text=" ".join(f"w{number}w" for number in range(MOST_BODY_WORDS + 1)))
+    publish(env, "short", text="w999w")
+    assert (found(env, "w999w"), found(env, f"w{MOST_BODY_WORDS}w")) == (["short", "long"], [])
+    for document in SearchDocument.objects.using(env.database).all():
+        document.body = " ".join(document.body.split()[:300])
+        document.save()
+    assert found(env, "w999w") == ["short"]
+    migration.index_more(apps, connections[env.database].schema_editor())
+    assert found(env, "w999w") == ["short", "long"]
+    assert wrong_documents(env) == []
 
 
 @pytest.mark.django_db
