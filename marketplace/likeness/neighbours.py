@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -13,12 +13,15 @@ from django.db.models import F, QuerySet
 from marketplace.likeness.published import degree, files_in, is_similar
 from marketplace.likeness.signature import compare, signature
 from marketplace.models import SkillVersion, VersionShingle
+from vskill.accounts.audiences import PUBLIC
 from vskill.environments import WorkerEnv
 
 Shown = Callable[[QuerySet[SkillVersion]], QuerySet[SkillVersion]]
 """The rule of what is shown: it leaves the versions that whoever asks may see."""
 
 MOST: Final = 5
+# Measured, see docs/known-bad.md: texts of different origin share less than half as much.
+DERIVED: Final = 0.8
 # Larger ones are not read for a page: their text takes too long to compare.
 MOST_BYTES: Final = 256 * 1024
 # Of the values by which candidates are found; copies of one text have all of them in common.
@@ -39,6 +42,20 @@ class Neighbour:
     share: float
     copy: bool
     earlier: bool
+
+
+def origin(version: SkillVersion, alike: Iterable[Neighbour]) -> Neighbour | None:
+    """Return of which of the skills that are ``alike`` a version is a copy or a fork, or ``None``.
+
+    That is one that was published earlier, and is shown to everybody to whom the version is: a copy first, then the
+    most similar with a share of ``DERIVED``. The skills of one repository are no forks of each other; they share
+    helpers.
+    """
+    told = {PUBLIC, version.skill.audience}
+    earlier = [one for one in alike if one.earlier and one.version.skill.audience in told]
+    copied = (one for one in earlier if one.copy)
+    forked = (one for one in earlier if one.share >= DERIVED and one.version.skill.repo_url != version.skill.repo_url)
+    return next(copied, None) or next(forked, None)
 
 
 def neighbours(env: WorkerEnv, version: SkillVersion, shown: Shown) -> list[Neighbour]:

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from marketplace.addresses import skill_href
 from marketplace.catalog import fetchable_versions, listed_skills
-from marketplace.likeness.neighbours import Neighbour, neighbours
+from marketplace.likeness.neighbours import Neighbour, neighbours, origin
 from marketplace.models import SkillEntry, SkillVersion
 from marketplace.pages.skill import Found, asked_for
 from marketplace.pages.version_changes import changes_between, changes_href
@@ -29,14 +29,15 @@ def compare_href(*slugs: str) -> str:
 
 def deciding(env: WorkerEnv, found: Found) -> dict[str, Any]:
     """Return the context of what helps to decide on a version."""
-    alike = [_alike(found, one) for one in neighbours(env, found.version, versions_of_shown)]
+    near = neighbours(env, found.version, versions_of_shown)
+    alike, source = [_alike(found, one) for one in near], origin(found.version, near)
     return {
         "publishes_since": first_publication(env, found.skill.publisher_handle),
         "downloads": weekly_downloads(env, found.skill, timezone.now().date()),
         "reach": reach(found),
         "alike": alike,
         "changes": changes(env, found),
-        "copy_of": next((one for one in alike if one["copy"] and one["earlier"]), None),
+        "origin": None if source is None else _alike(found, source),
         "compare_href": compare_href(found.skill.slug),
         "compare_all_href": compare_href(found.skill.slug, *(one["slug"] for one in alike[:3])) if alike else "",
     }

@@ -7,13 +7,17 @@ import re
 
 import pytest
 from asgiref.sync import sync_to_async
+from django.contrib.auth import get_user_model
 from django.db import connection
 from django.test import AsyncClient, Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from marketplace.catalog import quarantine_skill
 from marketplace.models import DownloadDay, SkillEntry
+from marketplace.skills.audience import show_to
 from tests.marketplace.pages.page_factory import publish
+from vskill.accounts.audiences import MEMBERS
 from vskill.environments import WorkerEnv
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -54,6 +58,49 @@ async def test_a_skill_names_what_it_is_a_copy_of_and_shows_its_downloads_and_wh
     first = await page("/skills/report-reader")
     assert "A copy of" not in first
     assert "2 skills with the same or similar text" in first
+
+
+def _publish_forks(env: WorkerEnv) -> None:
+    """Publish a text, what keeps 28 of 30 of its steps, half of them, or a copy in one repository with another one."""
+
+    def steps(changed: int) -> str:
+        return "".join(
+            f"Step {n}: look at part {n * 7} of the report and write down what it says about it to the others.\n"
+            if n >= changed
+            else " ".join(f"other{n}x{number}" for number in range(20)) + ".\n"
+            for n in range(30)
+        )
+
+    publish(env, "steps", text=steps(0))
+    publish(env, "steps-sibling", text=steps(2))
+    publish(env, "steps-fork", text=steps(3), repo_url="https://github.com/beta/skills")
+    publish(env, "steps-half", text=steps(12), repo_url="https://github.com/gamma/skills")
+
+
+async def test_a_changed_skill_is_named_as_a_fork_of_the_earlier_one(env: WorkerEnv) -> None:
+    await sync_to_async(_publish_forks)(env)
+    fork = await page("/skills/steps-fork")
+    assert re.search(r"Derived from steps-sibling of acme \(9\d % the same\), which was published earlier, ", fork)
+    for other in ("steps", "steps-half", "steps-sibling"):
+        assert "Derived from" not in await page(f"/skills/{other}")
+
+
+async def test_a_fork_names_nothing_that_is_private_or_withdrawn(env: WorkerEnv) -> None:
+    await sync_to_async(_publish_forks)(env)
+    root = await sync_to_async(get_user_model()._default_manager.create_superuser)("root")
+    member = AsyncClient()
+    await sync_to_async(member.force_login)(root)
+
+    async def origin() -> list[str]:
+        shown = (await member.get("/skills/steps-fork")).content.decode()
+        return re.findall(r"Derived from <a[^>]*>([^<]+)</a>", shown)
+
+    assert await origin() == ["steps-sibling"]
+    await sync_to_async(show_to)(env, "steps-sibling", MEMBERS, actor="test", reason="test")
+    # The member sees it, and everybody sees the fork.
+    assert await origin() == ["steps"]
+    await sync_to_async(quarantine_skill)(env, "steps", actor="test", reason="test")
+    assert await origin() == []
 
 
 def test_what_a_skill_page_asks_the_database_is_bounded_however_many_are_alike(env: WorkerEnv) -> None:
