@@ -50,6 +50,11 @@ def archive_href(slug: str, version: str, kind: str, *, listed: bool = False) ->
     return f"{address}?{LISTED}" if listed else address
 
 
+def version_href(slug: str, version: str) -> str:
+    """Return the path below which clients find one version of a skill, and which leads to its page."""
+    return skill_href(slug, f"versions/{quote(version, safe=_SAFE)}")
+
+
 def publisher_href(handle: str) -> str:
     """Return the path of a publisher's page, or an empty string for an empty handle."""
     return page_address("marketplace:publisher", handle) if handle else ""
@@ -63,6 +68,11 @@ def collection_href(slug: str) -> str:
 def repository_url(base: str, handle: str, slug: str) -> str:
     """Return the address of the git repository of a skill in the registry at ``base``."""
     return f"{base}/git/{quote(handle, safe=_SAFE)}/{slug}.git"
+
+
+def shared_repository_url(base: str, collection: str) -> str:
+    """Return the address of the git repository of a collection in the registry at ``base``."""
+    return f"{base}/git/-/{collection}.git"
 
 
 def plugin_list_name(base: str, part: str) -> str:

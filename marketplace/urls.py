@@ -26,6 +26,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", views.home, name="home"),
     path("skills", views.skills, name="skills"),
     path("skills/<str:slug>", views.skill, name="skill"),
+    path("skills/<str:slug>/versions/<str:version>", views.version_page, name="skill-version"),
     path("skills/<str:slug>/scan", views.scan, name="scan"),
     path("skills/<str:slug>/compare", compare_views.version_changes, name="version-changes"),
     path("skills/<str:slug>/files", views.files, name="files"),

@@ -41,6 +41,7 @@ from marketplace.api.shapes import (
 from marketplace.api.trust import evidence, milliseconds, moderation, said_of, said_of_skill, scan_fields
 from marketplace.artifacts.archives import MANIFEST_NAME
 from marketplace.catalog import SORTS, fetchable_versions, find_version_sync, is_visible, list_skills
+from marketplace.install_lines.skill import lines_of_skill
 from marketplace.judgement import verdict_of
 from marketplace.models import SkillEntry, SkillVersion
 from marketplace.skills.answers import search_answer
@@ -133,6 +134,8 @@ def detail(call: ApiCall) -> HttpResponse:
     }
     if latest is not None:
         body |= contract_fields(call.env, latest)
+        lines = lines_of_skill(call.env, skill, latest, public_base(call.request, call.env))
+        body["install"] = [{"client": one.key, "command": one.command} for one in lines]
     return json_response(body)
 
 

@@ -112,6 +112,8 @@ SKILLS: Final = shape(
         **_SEARCHED,
     }
 )
+# The lines that the page of a skill or of a collection shows.
+_LINES: Final = listed(shape({"client": TEXT, "command": TEXT}))
 # A withheld skill has none of the fields that its author wrote.
 SKILL: Final = shape(
     {
@@ -121,7 +123,7 @@ SKILL: Final = shape(
         "owner": or_null(OWNER),
         "moderation": or_null(shape(_MODERATION_FIELDS)),
     },
-    {**_CONTRACT_FIELDS, "blocked": {"const": True}},
+    {**_CONTRACT_FIELDS, "install": _LINES, "blocked": {"const": True}},
 )
 VERSIONS: Final = shape({"items": listed(VERSION), "versions": listed(_VSKILL_VERSION), "nextCursor": CURSOR})
 _FILE: Final = shape({"path": TEXT, "size": INTEGER, "sha256": SHA256, "contentType": TEXT})
@@ -209,7 +211,7 @@ COLLECTION: Final = shape(
         "skills": listed(_MEMBER),
         "withdrawn": INTEGER,
         "touches": {"type": "object", "additionalProperties": or_null(BOOLEAN)},
-        "install": listed(shape({"client": TEXT, "command": TEXT})),
+        "install": _LINES,
         "index": TEXT,
     }
 )

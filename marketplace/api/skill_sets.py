@@ -12,11 +12,11 @@ from marketplace.api.bounds import COLLECTIONS_LIMIT, LONGEST_CURSOR
 from marketplace.api.http import SAFE, ApiCall, api_view, json_response, parameter, requested_limit, takes_only
 from marketplace.api.lookup import named_collection
 from marketplace.api.trust import milliseconds, said_of
+from marketplace.install_lines.collection import lines_of_collection
 from marketplace.judgement import verdict_of
 from marketplace.models import Collection
 from marketplace.pages.skill import Found, asked_for
 from marketplace.pictures.reach import reach_together
-from marketplace.skill_sets.install import install_lines
 from marketplace.skill_sets.reading import Member, collection_page, read_set, summaries
 from vskill.visitors.reads import list_reads
 
@@ -53,7 +53,7 @@ def collection(call: ApiCall) -> HttpResponse:
             ],
             "withdrawn": found.withdrawn,
             "touches": touched,
-            "install": [{"client": one["key"], "command": one["command"]} for one in install_lines(found, base)],
+            "install": [{"client": one.key, "command": one.command} for one in lines_of_collection(found, base)],
             "index": base + reverse("marketplace:well-known-collection", args=[found.collection.slug]),
         }
     )

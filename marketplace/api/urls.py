@@ -50,6 +50,7 @@ urlpatterns: list[URLPattern] = [
     path(".well-known/vskill-keys/<str:name>", provenance.key, name="signing-key"),
     path(_index, well_known.root_index, name="well-known"),
     path(f"skills/<str:slug>/{_index}", well_known.skill_index, name="well-known-skill"),
+    path(f"skills/<str:slug>/versions/<str:version>/{_index}", well_known.skill_index),
     path(f"publishers/<str:owner>/{_index}", well_known.publisher_index, name="well-known-publisher"),
     path(f"collections/<str:slug>/{_index}", well_known.collection_index, name="well-known-collection"),
     path(f"<str:owner>@<str:slug>/{_index}", well_known.skill_index),

@@ -14,6 +14,7 @@ from marketplace.addresses import archive_href
 from marketplace.api.http import SAFE, ApiCall, ApiError, api_view, json_response
 from marketplace.api.lookup import (
     SkillWithLatest,
+    exact_version,
     named_collection,
     no_publisher,
     visible_skill,
@@ -21,8 +22,7 @@ from marketplace.api.lookup import (
 )
 from marketplace.api.trust import said_of
 from marketplace.catalog import SkillFilters, list_skills
-from marketplace.skill_sets.install import NOTHING_INSTALLED
-from marketplace.skill_sets.reading import read_set
+from marketplace.skill_sets.reading import NOTHING_INSTALLED, read_set
 from marketplace.skills.handles import present_handle
 from marketplace.skills.slugs import is_slug
 from marketplace.skills.withdrawal import nothing_offered
@@ -42,14 +42,17 @@ def root_index(_call: ApiCall) -> HttpResponse:
 
 @api_view(*SAFE)
 def skill_index(call: ApiCall) -> HttpResponse:
-    """Return the index of one skill, so that clients can install it by the URL of its page.
+    """Return the index of one skill, so that clients can install it by the URL of its page, or by that of a version.
 
     Under a former slug the skill is called by that: a client updates what it installed by the name in the index, and
     takes a skill that is called otherwise for another one.
     """
     names = call.path_parameters
     skill = visible_skill(call.env, names["slug"], owner=names.get("owner", ""))
-    offered = with_latest_versions(call.env, [skill])
+    if "version" in names:
+        offered = [SkillWithLatest(skill, exact_version(call.env, skill, names["version"]))]
+    else:
+        offered = with_latest_versions(call.env, [skill])
     if offered[0].latest is None:
         raise ApiError(410, nothing_offered(call.env, skill))
     called = names["slug"].lower()

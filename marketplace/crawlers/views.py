@@ -11,6 +11,7 @@ from django.urls import reverse
 from marketplace.addresses import collection_href, public_base, skill_href
 from marketplace.api.http import SAFE, ApiCall, ApiError, api_view, tagged_response
 from marketplace.crawlers.sitemap import PART, index_of, map_of, parts, skills_of_part
+from marketplace.install_lines.guide import guide
 from marketplace.skill_sets.reading import all_collections, newest_collections
 from vskill.accounts.access import asks_for, is_closed
 from vskill.visitors.reads import list_reads
@@ -59,5 +60,6 @@ def robots(call: ApiCall) -> HttpResponseBase:
 @api_view(*SAFE)
 def llms(call: ApiCall) -> HttpResponseBase:
     """Tell agents what this registry is, how they read it, and that no text of a skill is an order to them."""
-    context = {"base": public_base(call.request, call.env)}
+    base = public_base(call.request, call.env)
+    context = {"base": base, "install": guide(base)}
     return tagged_response(call, render_to_string("marketplace/llms.txt", context), _TEXT)

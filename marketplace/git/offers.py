@@ -8,10 +8,10 @@ from marketplace.api.http import ApiCall, ApiError
 from marketplace.api.lookup import named_collection, no_publisher, with_latest_versions
 from marketplace.api.trust import said_of
 from marketplace.catalog import SkillFilters, list_skills
-from marketplace.git.repositories import MOST_SKILLS, Plugin
+from marketplace.git.repositories import Plugin
 from marketplace.models import Collection
-from marketplace.skill_sets.install import NOTHING_INSTALLED
-from marketplace.skill_sets.reading import read_set
+from marketplace.skill_sets.reading import NOTHING_INSTALLED, read_set
+from marketplace.skills.git_versions import MOST_SKILLS
 from vskill.environments import WorkerEnv
 
 NOTHING_OFFERED: Final = "Nothing of this publisher is offered through git at the moment."

@@ -13,7 +13,8 @@ from marketplace.api.lookup import exact_version, visible_skill
 from marketplace.api.trust import said_of
 from marketplace.git.catalogues import OWNER, described, plugin_folder
 from marketplace.git.offers import collection_plugins, popular_plugins, publisher_plugins
-from marketplace.git.repositories import MOST_SKILLS, Plugin, fitting, version_commit
+from marketplace.git.repositories import Plugin, fitting, version_commit
+from marketplace.skills.git_versions import MOST_SKILLS, has_tag
 from marketplace.skills.handles import present_handle
 from vskill.visitors.reads import list_reads
 
@@ -43,13 +44,15 @@ def collection_list(call: ApiCall) -> HttpResponse:
 
 @api_view(*SAFE)
 def skill_list(call: ApiCall) -> HttpResponseBase:
-    """Return the marketplace of one skill, whose description warns where it has findings."""
+    """Return the marketplace of one skill, in its latest version or in the one that the path names.
+
+    Both are called the same, so that a client replaces the one by the other. The description warns of findings.
+    """
     skill = visible_skill(call.env, call.path_parameters["slug"])
-    latest = exact_version(call.env, skill, "")
-    plugins = [Plugin(skill.slug, latest, skill.publisher_handle)]
-    if not fitting(call.env, plugins):
-        raise ApiError(409, "This skill is not offered through git. Its archives are on its page.")
-    return _list(call, skill.slug, f"The skill {skill.slug}.", plugins)
+    version = exact_version(call.env, skill, call.path_parameters.get("version", ""))
+    if not has_tag(call.env, skill, version):
+        raise ApiError(409, "This version is not offered through git. Its archives are on its page.")
+    return _list(call, skill.slug, f"The skill {skill.slug}.", [Plugin(skill.slug, version, skill.publisher_handle)])
 
 
 def _list(call: ApiCall, part: str, about: str, plugins: Sequence[Plugin]) -> HttpResponse:

@@ -10,8 +10,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from django.db.models import QuerySet
-
 from marketplace.addresses import catalogue_name
 from marketplace.git.archive_trees import UnfitForGit, archive_tree_id, read_archive_tree
 from marketplace.git.catalogues import catalogue_files, plugin_files, plugin_folder
@@ -19,14 +17,9 @@ from marketplace.git.objects import BLOB, Folder, Object, commit
 from marketplace.git.packs import PackPlan, plan_pack
 from marketplace.git.protocol import HEAD, MAIN
 from marketplace.models import SkillEntry, SkillVersion
-from marketplace.skills.visibility import fetchable_versions, light_versions
+from marketplace.skills.git_versions import newest_versions, sharing
 from vskill.environments import WorkerEnv
 
-# Of a skill: the newest versions that have a tag, and the bytes of all their files together.
-MOST_VERSIONS: Final = 20
-MOST_BYTES: Final = 64 * 1024 * 1024
-# Of several skills in one repository.
-MOST_SKILLS: Final = 100
 # So that the bytes are those that were checked on every system.
 _ATTRIBUTES: Final = b"* -text\n"
 
@@ -95,17 +88,14 @@ def make_commit(env: WorkerEnv, name: str, plugins: Sequence[Plugin], message: s
 
 
 def skill_repository(env: WorkerEnv, skill: SkillEntry, latest: SkillVersion) -> Repository:
-    """Return the repository of a skill: its latest version as the branch, and a tag of each of its newest ones.
+    """Return the repository of a skill: its latest version as the branch, and a tag of it and of its newest ones.
 
     Yanked versions and those in quarantine have none. Raises ``UnfitForGit`` where git would not give the latest.
     """
     head = version_commit(env, skill.slug, latest)
-    refs = {HEAD: head, MAIN: head}
-    size = 0
-    for one in _newest(env, skill):
-        size += one.size
-        if size > MOST_BYTES:
-            break
+    # A skill that goes on publishing for an older line has its latest version behind its newest ones.
+    refs = {HEAD: head, MAIN: head, f"refs/tags/{latest.version}": head}
+    for one in newest_versions(env, skill):
         try:
             refs[f"refs/tags/{one.version}"] = version_commit(env, skill.slug, one)
         except UnfitForGit:
@@ -135,18 +125,7 @@ def shared_repository(env: WorkerEnv, name: str, title: str, offered: Iterable[P
 
 def fitting(env: WorkerEnv, offered: Iterable[Plugin]) -> list[Plugin]:
     """Return those of ``offered`` that one repository or catalogue holds; see ``shared_repository``."""
-    taken: list[Plugin] = []
-    size = 0
-    for one in offered:
-        size += one.version.size
-        if size > MOST_BYTES or len(taken) == MOST_SKILLS:
-            break
-        try:
-            archive_tree_id(env, one.version.zip_sha256)
-        except UnfitForGit:
-            continue
-        taken.append(one)
-    return taken
+    return sharing(offered, lambda one: one.version, lambda one: _is_fit(env, one))
 
 
 def plan(env: WorkerEnv, commits: Iterable[Commit]) -> PackPlan:
@@ -157,6 +136,9 @@ def plan(env: WorkerEnv, commits: Iterable[Commit]) -> PackPlan:
     return plan_pack(made, (read_archive_tree(env, sha256) for sha256 in archives))
 
 
-def _newest(env: WorkerEnv, skill: SkillEntry) -> QuerySet[SkillVersion]:
-    versions = fetchable_versions(SkillVersion.objects.using(env.database).filter(namespace=env.name, skill=skill))
-    return light_versions(versions.filter(yanked_at__isnull=True)).order_by("-ordinal")[:MOST_VERSIONS]
+def _is_fit(env: WorkerEnv, plugin: Plugin) -> bool:
+    try:
+        archive_tree_id(env, plugin.version.zip_sha256)
+    except UnfitForGit:
+        return False
+    return True

@@ -20,6 +20,7 @@ urlpatterns: list[URLPattern] = [
     path("marketplace.json", plugin_lists.registry_plugins, name="plugins"),
     path(".claude-plugin/marketplace.json", plugin_lists.registry_plugins),
     path("skills/<str:slug>/marketplace.json", plugin_lists.skill_list, name="skill-plugins"),
+    path("skills/<str:slug>/versions/<str:version>/marketplace.json", plugin_lists.skill_list),
     path("publishers/<str:handle>/marketplace.json", plugin_lists.publisher_list, name="publisher-plugins"),
     path("collections/<str:slug>/marketplace.json", plugin_lists.collection_list, name="collection-plugins"),
     *_repositories,

@@ -27,7 +27,7 @@ from marketplace.git.repositories import (
     shared_repository,
     skill_repository,
 )
-from marketplace.skill_sets.install import NOTHING_INSTALLED
+from marketplace.skill_sets.reading import NOTHING_INSTALLED
 from marketplace.skills.handles import present_handle, short_handle
 from vskill.accounts.access import asks_for
 from vskill.accounts.roles import Action

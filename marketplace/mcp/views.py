@@ -17,8 +17,9 @@ from marketplace.api.trust import said_of
 from marketplace.artifacts.archives import MANIFEST_NAME, read_member
 from marketplace.catalog import list_skills
 from marketplace.errors import InvalidListing, MarketplaceError
-from marketplace.mcp.entries import HEAD_CHARACTERS, entry_of, read_uri
+from marketplace.mcp.entries import entry_of
 from marketplace.models import SkillEntry, SkillVersion
+from marketplace.skills.resource_uris import HEAD_CHARACTERS, read_uri
 from marketplace.skills.visibility import fetchable_versions
 from vskill.accounts.access import asks_for
 from vskill.accounts.roles import Action

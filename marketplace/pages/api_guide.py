@@ -34,7 +34,7 @@ GROUPS: Final = (
                 "GET /api/v1/search?q=",
                 "The skills that match, best first; loosened and notSearched say how the words were taken.",
             ),
-            Call("GET /api/v1/skills/{slug}", "One skill, its latest version, its publisher and its verdict."),
+            Call("GET /api/v1/skills/{slug}", "One skill: latest version, publisher, verdict, install lines."),
             Call("GET /api/v1/skills/{slug}/versions", "Its versions, the newest first."),
             Call("GET /api/v1/skills/{slug}/versions/{version}", "One version with its files, sizes and digests."),
             Call("GET /api/v1/skills/{slug}/verify", "Whether a version passed, and what its newest scan found."),

@@ -8,12 +8,12 @@ from django.urls import reverse
 
 from marketplace.addresses import collection_href, publisher_href, skill_href
 from marketplace.capabilities import Capabilities
+from marketplace.install_lines.collection import lines_of_collection
 from marketplace.judgement import verdict_of, warning
 from marketplace.models import Collection
 from marketplace.pages.skill import Found, asked_for
 from marketplace.pages.wording import capability_words, published_words
 from marketplace.pictures.reach import draw_reach, reach_of, reach_together
-from marketplace.skill_sets.install import install_lines
 from marketplace.skill_sets.reading import Member, SkillSet, collection_page, collections_of, read_set, summaries
 from vskill.environments import WorkerEnv
 
@@ -53,7 +53,7 @@ def collection_context(env: WorkerEnv, collection: Collection, base: str) -> dic
         "withdrawn": found.withdrawn,
         "left_out": [_named(one) for one in found.left_out],
         "installed": len(found.installed),
-        "install": install_lines(found, base),
+        "install": lines_of_collection(found, base),
         "reach": _reach(found, asked) if found.members else None,
         "api_href": reverse("marketplace:api-collection", args=[collection.slug]),
     }

@@ -22,6 +22,8 @@ from django.views.decorators.http import require_safe
 
 from marketplace.addresses import file_href, present_page, public_base, publisher_href, skill_href
 from marketplace.errors import InvalidLines, InvalidListing
+from marketplace.install_lines.clients import clawhub_registry
+from marketplace.install_lines.skill import lines_of_skill
 from marketplace.pages import scan_report
 from marketplace.pages import skill as skill_page
 from marketplace.pages.absence import absent
@@ -33,7 +35,6 @@ from marketplace.pages.external import external_opinions
 from marketplace.pages.file import file_context
 from marketplace.pages.file_parts import PARAMETER, at_line, read_lines
 from marketplace.pages.images import image_response
-from marketplace.pages.install import install_lines
 from marketplace.pages.list_checks import OF_A_PUBLISHER, check_query
 from marketplace.pages.list_query import ListQuery
 from marketplace.pages.lists import home_context, list_context, publisher_context
@@ -57,7 +58,7 @@ NO_PUBLISHER = "Nobody of this name has published a skill here."
 async def home(request: HttpRequest) -> HttpResponse:
     """Show the figures of the registry, its newest skills and how a skill gets published."""
     env = require_worker_env()
-    client_line = f"export CLAWHUB_REGISTRY={public_base(request, env)}"
+    client_line = f"export {clawhub_registry(public_base(request, env))}"
 
     def context() -> dict[str, Any]:
         return {**home_context(env), "client_line": client_line}
@@ -111,7 +112,7 @@ async def skill(request: HttpRequest, slug: str) -> HttpResponse:
             "readme": skill_page.readme(found),
             "files": scan_report.files(found),
             "versions": skill_page.versions(env, found),
-            "install": install_lines(found, base),
+            "install": lines_of_skill(env, found.skill, found.version, base),
             "repo_health": repo_health(env, found),
             "following": following(env, found),
             "external": external_opinions(env, found),
@@ -121,6 +122,12 @@ async def skill(request: HttpRequest, slug: str) -> HttpResponse:
         }
 
     return await _page_of_skill(request, slug, "", "marketplace/skill.html", page)
+
+
+@require_safe
+async def version_page(_request: HttpRequest, slug: str, version: str) -> HttpResponse:
+    """Lead from the address below which clients find one version of a skill to the page of that version."""
+    return HttpResponsePermanentRedirect(f"{skill_href(slug)}?{urlencode({'version': version})}")
 
 
 @require_safe

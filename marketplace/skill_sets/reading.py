@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from typing import Final
 
 from django.db.models import QuerySet
 
@@ -17,6 +18,8 @@ from vskill.environments import WorkerEnv
 from vskill.kv.codec import is_storable
 from vskill.kv.cursors import encode_cursor
 from vskill.kv.keyset import binding_of, bound_position, no_cursor
+
+NOTHING_INSTALLED: Final = "This collection offers nothing at the moment that installs without a question."
 
 
 @dataclass(frozen=True)

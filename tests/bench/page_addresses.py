@@ -130,7 +130,8 @@ def _single(sample: Sample) -> Iterator[str]:
     index = ".well-known/agent-skills/index.json"
     yield from (f"{skill}/{index}", f"/{sample.small}@{sample.slug}/{index}", f"/{sample.small}/{sample.slug}/{index}")
     yield from (f"/{index}", "/.well-known/clawhub.json", "/.well-known/clawdhub.json")
-    yield f"{skill}/marketplace.json"
+    version = f"{skill}/versions/{sample.version}"
+    yield from (f"{skill}/marketplace.json", f"{version}/marketplace.json", f"{version}/{index}", version)
     git = f"/git/{sample.small}/{sample.slug}"
     yield from (f"{git}/info/refs?service=git-upload-pack", f"{git}.git/info/refs?service=git-upload-pack")
     yield from (

@@ -168,9 +168,9 @@ def test_what_has_the_focus_is_outlined(browser: Browser) -> None:
 def test_the_client_is_chosen_by_arrow_keys(browser: Browser) -> None:
     browser.open("/skills/release-notes")
     panels = browser.driver.find_elements(By.CSS_SELECTOR, ".tab-panel")
-    assert len(panels) == 6
+    assert len(panels) == 8
     assert [number for number, panel in enumerate(panels) if panel.is_displayed()] == [0]
-    browser.driver.find_element(By.ID, "client-clawhub").send_keys(Keys.ARROW_RIGHT)
+    browser.driver.find_element(By.ID, "client-skills").send_keys(Keys.ARROW_RIGHT)
     assert [number for number, panel in enumerate(panels) if panel.is_displayed()] == [1]
 
 
@@ -218,11 +218,16 @@ def test_a_page_that_is_live_renews_itself(browser: Browser, server: Server) -> 
 def test_a_copy_button_is_there_and_copies(browser: Browser, server: Server) -> None:
     browser.allow_clipboard(server.base)
     browser.open("/skills/release-notes")
-    button = browser.driver.find_element(By.CSS_SELECTOR, ".tab-panel button[data-copy]")
+    browser.driver.find_element(By.CSS_SELECTOR, "label[for=client-codex]").click()
+    button = browser.driver.find_element(By.CSS_SELECTOR, "button[data-copy=install-codex]")
     assert button.is_displayed()
     button.click()
     browser.until("document.querySelector('.copy-done')")
-    assert "npx clawhub install release-notes --version 1.1.0" in browser.ask("navigator.clipboard.readText()")
+    # Two commands are two lines, however many lines they take on the page.
+    assert browser.ask("navigator.clipboard.readText()").splitlines() == [
+        f"codex plugin marketplace add {server.base}/git/acme/release-notes.git --ref 1.1.0",
+        "codex plugin add release-notes@vskill-release-notes",
+    ]
 
 
 def test_without_scripts_every_page_says_the_same(server: Server) -> None:

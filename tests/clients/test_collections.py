@@ -9,7 +9,7 @@ import pytest
 
 from marketplace.catalog import quarantine_skill, yank_version
 from marketplace.skill_sets.editing import Choice, Told, create_collection
-from tests.clients.conftest import CLAUDE, CODEX, ClientMachine, LiveServer
+from tests.clients.conftest import APM, CLAUDE, CODEX, ClientMachine, LiveServer
 from tests.marketplace.factories import publish_example
 from tests.page_text import without_inline_tags
 from vskill.environments import WorkerEnv
@@ -83,7 +83,7 @@ def test_git_clones_the_set_as_one_repository(lines: dict[str, str], machine: Cl
 
 @pytest.mark.skipif(not CLAUDE.exists(), reason=f"not installed: {CLAUDE} (make claude-code)")
 def test_claude_code_installs_the_set_plugin_by_plugin(lines: dict[str, str], machine: ClientMachine) -> None:
-    machine.shell(f"set -e\n{lines['claude']}".replace("\n", "; "))
+    machine.shell(f"set -e\n{lines['claude']}")
     cache = machine.home / ".claude/plugins/cache"
     assert {one.parent.name: "First." in one.read_text() for one in cache.rglob("SKILL.md")} == {
         "pdf-tools": True,
@@ -92,12 +92,25 @@ def test_claude_code_installs_the_set_plugin_by_plugin(lines: dict[str, str], ma
 
 
 @pytest.mark.skipif(not CODEX.exists(), reason=f"not installed: {CODEX} (make codex)")
-def test_codex_reads_the_repository_of_the_set_as_a_list_of_plugins(
-    lines: dict[str, str], machine: ClientMachine
-) -> None:
-    machine.shell(f"codex plugin marketplace add {lines['git'].removeprefix('git clone ')}")
-    listed = json.loads(machine.shell("codex plugin list --available --json 2>/dev/null"))["available"]
+def test_codex_installs_the_set_from_its_repository(lines: dict[str, str], machine: ClientMachine) -> None:
+    machine.shell(f"set -e\n{lines['codex']}")
+    listed = json.loads(machine.shell("codex plugin list --available --json 2>/dev/null"))["installed"]
     assert {one["pluginId"]: one["version"] for one in listed} == {
         "pdf-tools@vskill-our-team": "1.0.0",
         "hello-skill@vskill-our-team": "1.1.0",
+    }
+
+
+@pytest.mark.skipif(not APM.exists(), reason=f"not installed: {APM} (make apm)")
+def test_apm_installs_the_set_and_follows_what_it_does_not_pin(
+    env: WorkerEnv, lines: dict[str, str], machine: ClientMachine
+) -> None:
+    # It installs for the agents whose folders a project has.
+    machine.shell(f"set -e; mkdir .claude\n{lines['apm']}")
+    publish_example(env, name="hello-skill", declared_version="1.2.0", body="Third.")
+    machine.shell("apm update --yes")
+    installed = machine.work / ".claude/skills"
+    assert {one.name: (one / "SKILL.md").read_text().split()[-1] for one in installed.iterdir()} == {
+        "pdf-tools": "First.",
+        "hello-skill": "Third.",
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
+import sys
 import threading
 import urllib.request
 from collections.abc import Iterator
@@ -13,7 +14,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from tests.clients.conftest import CLAUDE, CODEX, ClientMachine, LiveServer
+from marketplace.install_lines.clients import LABELS
+from tests.clients.conftest import APM, CLAUDE, CODEX, HERE, ClientMachine, LiveServer
 from tests.marketplace.factories import publish_example, skill_md
 from tests.page_text import without_inline_tags
 from vskill.environments import WorkerEnv
@@ -60,23 +62,33 @@ def another_site() -> Iterator[tuple[str, list[str]]]:
             thread.join()
 
 
+def commands_of_page(address: str) -> dict[str, str]:
+    """Return what a page offers for copying, by the identifiers of the blocks."""
+    with urllib.request.urlopen(address) as answer:  # noqa: S310 - the server of the test, on loopback
+        page = answer.read().decode()
+    blocks = re.findall(r'<pre id="([^"]+)"[^>]*>(.*?)</pre>', page, flags=re.DOTALL)
+    return {key: html.unescape(re.sub(r"<[^>]+>", "", text)) for key, text in blocks}
+
+
 @pytest.fixture
-def lines(env: WorkerEnv, server: LiveServer) -> list[str]:
-    """Return the lines of the page of a skill that has two versions."""
+def lines(env: WorkerEnv, server: LiveServer) -> dict[str, str]:
+    """Return the lines of the page of the older of two versions."""
     publish_example(env, declared_version="1.0.0", body="First.")
     publish_example(env, declared_version="1.1.0", body="Second.")
-    return lines_of_page(f"{server.url}/skills/hello-skill")
+    return commands_of_page(f"{server.url}/skills/hello-skill?version=1.0.0")
 
 
-def test_the_line_for_clawhub(env: WorkerEnv, lines: list[str], machine: ClientMachine) -> None:
-    line = line_that_starts(lines, "CLAWHUB_REGISTRY=")
+def test_the_line_for_clawhub(
+    env: WorkerEnv, server: LiveServer, lines: dict[str, str], machine: ClientMachine
+) -> None:
+    line = lines["install-clawhub"]
     machine.shell(line, without=("CLAWHUB_REGISTRY", "CLAWHUB_SITE"))
     installed = machine.work / "skills/hello-skill/SKILL.md"
-    assert "Second." in installed.read_text()
+    assert "First." in installed.read_text()
 
     # As the note says: a site that it can reach comes before the registry that it has used, unless that is named.
-    assert any("Keep CLAWHUB_REGISTRY set" in one for one in lines)
-    publish_example(env, declared_version="1.2.0", body="Third.")
+    shown = lines_of_page(f"{server.url}/skills/hello-skill")
+    assert any("Keep CLAWHUB_REGISTRY set" in one for one in shown)
     with another_site() as (site, asked):
         machine.shell(f"CLAWHUB_SITE={site} npx clawhub update --all", code=1, without=("CLAWHUB_REGISTRY",))
         assert any("hello-skill" in path for path in asked)
@@ -84,63 +96,103 @@ def test_the_line_for_clawhub(env: WorkerEnv, lines: list[str], machine: ClientM
         kept = line.partition(" ")[0]
         machine.shell(f"export {kept} CLAWHUB_SITE={site}; npx clawhub update --all", without=("CLAWHUB_REGISTRY",))
         assert asked == []
-    assert "Third." in installed.read_text()
+    assert "Second." in installed.read_text()
 
 
-def test_the_line_for_skills(lines: list[str], machine: ClientMachine) -> None:
+def test_the_lines_for_skills(lines: dict[str, str], machine: ClientMachine) -> None:
     # Without a terminal the client cannot ask where to install, so that is answered here.
-    machine.shell(f"{line_that_starts(lines, 'npx skills add')} -a claude-code -y --copy")
-    assert "Second." in (machine.work / ".claude/skills/hello-skill/SKILL.md").read_text()
+    machine.shell(f"{lines['install-skills']} -a claude-code -y --copy")
+    installed = machine.work / ".claude/skills/hello-skill/SKILL.md"
+    assert "First." in installed.read_text()
+    assert "hello-skill/versions/1.0.0" in machine.shell("npx skills update -p -y")
+    assert "First." in installed.read_text()
+
+    machine.shell(f"{lines['follow-skills']} -a claude-code -y --copy")
+    assert "Second." in installed.read_text()
 
 
-def test_the_lines_for_curl(lines: list[str], machine: ClientMachine) -> None:
-    download, check = line_that_starts(lines, "curl "), line_that_starts(lines, "echo '")
-    assert "OK" in machine.shell(f"{download}\n{check}")
+def test_the_lines_for_curl(lines: dict[str, str], machine: ClientMachine) -> None:
+    assert machine.shell(lines["install-curl"]) == "hello-skill.zip: OK\n"
+    assert "First." in machine.shell("unzip -p hello-skill.zip SKILL.md")
     machine.shell("echo more >> hello-skill.zip")
-    machine.shell(check, code=1)
+    machine.shell(lines["install-curl"].splitlines()[1], code=1)
 
 
-def test_the_line_for_git(lines: list[str], machine: ClientMachine) -> None:
-    machine.shell(line_that_starts(lines, "git clone"))
-    assert "Second." in (machine.work / "hello-skill/plugins/hello-skill/skills/hello-skill/SKILL.md").read_text()
+def test_the_lines_for_git(lines: dict[str, str], machine: ClientMachine) -> None:
+    installed = machine.work / "hello-skill/plugins/hello-skill/skills/hello-skill/SKILL.md"
+    for key, said in (("install-git", "First."), ("follow-git", "Second.")):
+        machine.shell(f"rm -rf hello-skill; {lines[key]}")
+        assert said in installed.read_text()
 
 
 @pytest.mark.skipif(not CLAUDE.exists(), reason=f"not installed: {CLAUDE} (make claude-code)")
-def test_the_lines_for_claude_code(lines: list[str], machine: ClientMachine) -> None:
-    for start in ("claude plugin marketplace add", "claude plugin install"):
-        machine.shell(line_that_starts(lines, start))
+def test_the_lines_for_claude_code(server: LiveServer, lines: dict[str, str], machine: ClientMachine) -> None:
+    machine.shell(f"set -e\n{lines['install-claude']}")
     cache = machine.home / ".claude/plugins/cache"
-    assert ["Second." in one.read_text() for one in cache.rglob("SKILL.md")] == [True]
+    assert ["First." in one.read_text() for one in cache.rglob("SKILL.md")] == [True]
+    plugin = lines["install-claude"].split()[-1]
+    update = f"set -e; claude plugin marketplace update {plugin.partition('@')[2]}; claude plugin update {plugin}"
+    machine.shell(update)
+    assert len([*cache.rglob("SKILL.md")]) == 1
+
+    machine.shell(f"set -e\n{lines['follow-claude']}\n{update}")
+    assert {one.parents[2].name: one.read_text().split()[-1] for one in cache.rglob("SKILL.md")}["1.1.0"] == "Second."
 
 
 @pytest.mark.skipif(not CODEX.exists(), reason=f"not installed: {CODEX} (make codex)")
-def test_the_lines_for_codex(lines: list[str], machine: ClientMachine) -> None:
-    for start in ("codex plugin marketplace add", "codex plugin add"):
-        machine.shell(line_that_starts(lines, start))
+def test_the_lines_for_codex(server: LiveServer, lines: dict[str, str], machine: ClientMachine) -> None:
+    machine.shell(f"set -e\n{lines['install-codex']}")
     cache = machine.home / ".codex/plugins/cache"
-    assert ["Second." in one.read_text() for one in cache.rglob("SKILL.md")] == [True]
+    assert ["First." in one.read_text() for one in cache.rglob("SKILL.md")] == [True]
+
+    # As the note says: it takes no second list of that name.
+    remove = "codex plugin marketplace remove vskill-hello-skill"
+    assert any(one.endswith(remove) for one in lines_of_page(f"{server.url}/skills/hello-skill"))
+    machine.shell("codex plugin marketplace upgrade vskill-hello-skill")
+    machine.shell(lines["follow-codex"].splitlines()[0], code=1)
+    machine.shell(f"set -e\n{remove}\n{lines['follow-codex']}")
+    assert "Second." in {one.read_text().split()[-1] for one in cache.rglob("SKILL.md")}
+
+
+@pytest.mark.skipif(not APM.exists(), reason=f"not installed: {APM} (make apm)")
+def test_the_lines_for_apm(lines: dict[str, str], machine: ClientMachine) -> None:
+    # It installs for the agents whose folders a project has.
+    machine.shell(f"set -e; mkdir .claude\n{lines['install-apm']}")
+    installed = machine.work / ".claude/skills/hello-skill/SKILL.md"
+    assert "First." in installed.read_text()
+    machine.shell("apm update --yes")
+    assert "First." in installed.read_text()
+
+    machine.shell(f"set -e\n{lines['follow-apm']}")
+    assert "Second." in installed.read_text()
+
+
+def test_the_lines_for_hosts_of_mcp(server: LiveServer, lines: dict[str, str], machine: ClientMachine) -> None:
+    # What always gives the latest version is on no page of another one.
+    assert "install-mcp" not in lines
+    address = commands_of_page(f"{server.url}/skills/hello-skill")["install-mcp"]
+    read = json.loads(machine.shell(f"{sys.executable} {HERE / 'read_skills.py'} {address}"))
+    [uri] = read
+    assert any(uri in line for line in lines_of_page(f"{server.url}/skills/hello-skill"))
 
 
 def test_a_skill_that_git_would_change_has_no_line_for_it(env: WorkerEnv, server: LiveServer) -> None:
     publish_example(env, files={"SKILL.md": skill_md("hello-skill", "Hello."), "a/.gitattributes": "* eol=crlf"})
-    lines = lines_of_page(f"{server.url}/skills/hello-skill")
-    assert [line for line in lines if line.startswith(("git ", "claude ", "codex ", "npx skills"))] == [
-        f"npx skills add {server.url}/skills/hello-skill"
-    ]
+    keys = [key.removeprefix("install-") for key in commands_of_page(f"{server.url}/skills/hello-skill")]
+    assert [key for key in keys if key in LABELS] == ["skills", "clawhub", "apm", "curl", "mcp"]
 
 
-def test_the_lines_of_the_other_pages(lines: list[str], server: LiveServer, machine: ClientMachine) -> None:
+def test_the_lines_of_the_other_pages(lines: dict[str, str], server: LiveServer, machine: ClientMachine) -> None:
     named = ("CLAWHUB_REGISTRY", "CLAWHUB_SITE")
     home = line_that_starts(lines_of_page(f"{server.url}/"), "export CLAWHUB_REGISTRY=")
     assert "hello-skill" in machine.shell(f"{home}\nnpx clawhub search hello", without=named)
     guide = lines_of_page(f"{server.url}/about/api")
     assert "hello-skill" in machine.shell(html.unescape(line_that_starts(guide, "curl -s '")))
     machine.shell(line_that_starts(guide, "CLAWHUB_REGISTRY="), without=named)
-    told = lines_of_page(f"{server.url}/llms.txt")
-    written = [line.strip("- `").replace("SLUG", "hello-skill") for line in told if line.startswith("- `")]
-    [skills] = [line for line in written if line.startswith("npx skills add") and "/skills/" in line]
-    [clawhub] = [line for line in written if line.startswith("CLAWHUB_REGISTRY=")]
-    machine.shell(f"{skills} -a claude-code -y --copy")
-    machine.shell(clawhub, without=named)
+    # The others are those of the page, word for word, as tests/marketplace/crawlers says.
+    told = "\n".join(lines_of_page(f"{server.url}/llms.txt")).replace("SLUG", "hello-skill").replace("VERSION", "1.0.0")
+    given = dict(re.findall("^- (skills|ClawHub): `(.+)`$", told, re.MULTILINE))
+    machine.shell(f"{given['skills']} -a claude-code -y --copy")
+    machine.shell(given["ClawHub"], without=named)
     for folder in (".claude/skills", "skills"):
-        assert "Second." in (machine.work / folder / "hello-skill/SKILL.md").read_text()
+        assert "First." in (machine.work / folder / "hello-skill/SKILL.md").read_text()

@@ -23,9 +23,9 @@ UNKNOWN: Final = "—"
 
 _MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _STEPS: Final = (("day", 86_400), ("hour", 3_600), ("minute", 60), ("second", 1))
-# The parts of a command at which lines are broken otherwise than in prose: options, and the equals sign of a variable.
-_PART: Final = re.compile(r"((?<!\S)-\S+|(?<=[A-Z])=)")
-_PARTS: Final = {"-": '<span class="nowrap">{}</span>', "=": "{}<wbr>"}
+# Where a word of a command may be broken: behind a slash of a path and the equals sign of a variable, and before what
+# belongs to a name. A browser would do it behind the hyphens of names and options.
+_BREAK: Final = re.compile(r"(?<=[^/:]/)(?=[^/])|(?<=[A-Z]=)|(?=[@#])")
 _BADGES: Final = {
     "active": "clock",
     "published": "check",
@@ -65,9 +65,16 @@ def copy_block(identifier: str, text: str, what: str = "command") -> dict[str, s
 
     ``identifier`` must be unique in the page; ``what`` names the text for screen readers.
     """
-    # A browser would break a line behind the hyphens of an option, and nowhere before the address of a variable.
-    parts = ((format_html(_PARTS.get(part[:1], "{}"), part),) for part in _PART.split(text))
-    return {"identifier": identifier, "text": format_html_join("", "{}", parts), "what": what}
+    lines = ((_unbroken(line),) for line in text.splitlines(keepends=True))
+    return {"identifier": identifier, "text": format_html_join("", '<span class="line">{}</span>', lines), "what": what}
+
+
+def _unbroken(line: str) -> SafeString:
+    """Return a line of text whose words are broken only where ``_BREAK`` says, unless they are longer than a line."""
+    parts = (part for word in re.split(r"(\s+)", line) for part in _BREAK.split(word) if part)
+    return format_html_join(
+        "", "{}", ((part if part.isspace() else format_html("<span>{}</span>", part),) for part in parts)
+    )
 
 
 @register.simple_tag

@@ -72,3 +72,13 @@ def test_robots_and_agents_are_led_to_what_is_there(client: Client, env: WorkerE
     for address in re.findall(r"\]\(http://127.0.0.1:8000([^)]+)\)", told):
         path = address.replace("SLUG", "hello-skill").replace("WORDS", "hello")
         assert client.get(path).status_code == 200, path
+    # The lines that the answer for one skill has, of those clients that take a version.
+    lines = {line.strip("`") for line in re.findall(r"^- [^`]+: (`.+`)$", told, re.MULTILINE)}
+    named = (("SLUG", "hello-skill"), ("OWNER", "acme"), ("VERSION", "0.0.1"))
+    for word, name in named:
+        lines = {line.replace(word, name) for line in lines}
+    given = client.get("/api/v1/skills/hello-skill").json()["install"]
+    offered = {one["client"]: one["command"].replace("\n", " && ") for one in given}
+    assert set(offered) == {"skills", "claude", "codex", "clawhub", "apm", "git", "curl", "mcp"}
+    assert lines - set(offered.values()) == {"npx skills add http://127.0.0.1:8000/collections/COLLECTION --skill '*'"}
+    assert set(offered.values()) - lines == {offered["curl"], offered["mcp"]}

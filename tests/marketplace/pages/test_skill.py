@@ -13,6 +13,7 @@ from django.test import AsyncClient
 from marketplace.catalog import delete_skill, quarantine_skill, quarantine_version, rename_skill, yank_version
 from marketplace.models import SkillVersion
 from marketplace.pages import skill as skill_page
+from marketplace.skills import git_versions
 from tests.marketplace.pages.page_factory import contract, finding, publish
 from tests.page_text import without_inline_tags
 from vskill.environments import WorkerEnv
@@ -44,14 +45,63 @@ async def test_what_a_skill_asks_for_is_what_its_contract_says_it_does(env: Work
 
 
 async def test_a_skill_shows_how_each_client_installs_exactly_this_version(env: WorkerEnv) -> None:
-    await put(env, version="1.2.0")
-    version = await SkillVersion.objects.aget()
-    shown = without_inline_tags(await page("/skills/release-notes"))
-    assert f"CLAWHUB_REGISTRY={env.public_url} npx clawhub install release-notes --version 1.2.0" in shown
-    assert f"npx skills add {env.public_url}/skills/release-notes" in shown
-    assert "codex plugin add release-notes@vskill-release-notes" in shown
-    assert f"curl -fsSLo release-notes.zip {env.public_url}/skills/release-notes/download/1.2.0.zip" in shown
-    assert f"echo '{version.zip_sha256}  release-notes.zip' | sha256sum -c" in shown
+    await put(env, version="1.1.0")
+    await put(env, version="1.2.0", text="New.")
+    registry = env.public_url
+    for version, query in (("1.2.0", ""), ("1.1.0", "?version=1.1.0")):
+        digest = (await SkillVersion.objects.aget(version=version)).zip_sha256
+        shown = without_inline_tags(await page(f"/skills/release-notes{query}"))
+        for line in (
+            f"npx skills add {registry}/skills/release-notes/versions/{version}",
+            f"claude plugin marketplace add {registry}/skills/release-notes/versions/{version}/marketplace.json",
+            f"codex plugin marketplace add {registry}/git/acme/release-notes.git --ref {version}",
+            f"CLAWHUB_REGISTRY={registry} npx clawhub install release-notes --version {version}",
+            f"apm install 'acme/release-notes#{version}'",
+            f"git clone --branch {version} {registry}/git/acme/release-notes.git",
+            f"curl -fsSL -o release-notes.zip {registry}/skills/release-notes/download/{version}.zip",
+            f"echo '{digest}  release-notes.zip' | sha256sum -c",
+        ):
+            assert line in shown
+        assert shown.count(f"Version {version}") == 7
+        # What takes no number is on no page of an older version.
+        assert (f"{registry}/mcp" in shown) == (not query)
+        # Later versions are one step away.
+        for line in (f"npx skills add {registry}/skills/release-notes<", "apm install 'acme/release-notes#>=1.2.0'"):
+            assert line in shown
+
+
+async def test_no_client_is_led_to_a_version_that_is_not_offered_to_it(
+    env: WorkerEnv, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(git_versions, "MOST_VERSIONS", 1)
+    for version in ("2.0.0", "1.0.0", "1.1.0"):
+        await put(env, version=version, text=version)
+    everything = ["skills", "claude", "codex", "clawhub", "apm", "git", "curl"]
+    by_archives = ["skills", "clawhub", "apm", "curl"]
+
+    async def clients(query: str) -> list[str]:
+        return re.findall(r'<pre id="install-(\w+)"', await page(f"/skills/release-notes{query}"))
+
+    # The repository has tags of the latest version and of the newest one.
+    assert await clients("") == [*everything, "mcp"]
+    assert await clients("?version=1.1.0") == everything
+    assert await clients("?version=1.0.0") == by_archives
+    lists = AsyncClient().get("/skills/release-notes/versions/1.0.0/marketplace.json")
+    assert (await lists).status_code == 409
+    advertised = (await AsyncClient().get("/git/acme/release-notes/info/refs?service=git-upload-pack")).content.decode()
+    assert re.findall(r"refs/tags/(\S+)", advertised) == ["2.0.0", "1.1.0"]
+
+    await sync_to_async(yank_version)(env, "release-notes", "1.1.0", actor="test", reason="broken")
+    assert await clients("?version=1.1.0") == ["skills", "clawhub", "curl"]
+    await put(env, version="3.0.0", verdict="held_high", text="Doubtful.")
+    assert await clients("") == ["skills", "claude", "codex", "clawhub", "git", "curl", "mcp"]
+
+
+async def test_the_address_of_a_version_for_clients_leads_people_to_its_page(env: WorkerEnv) -> None:
+    await put(env, version="1.0.0-rc.1")
+    answer = await AsyncClient().get("/skills/release-notes/versions/1.0.0-rc.1")
+    assert (answer.status_code, answer.headers["Location"]) == (301, "/skills/release-notes?version=1.0.0-rc.1")
+    await page(answer.headers["Location"])
 
 
 async def test_a_skill_shows_its_files_with_a_mark_each(env: WorkerEnv) -> None:

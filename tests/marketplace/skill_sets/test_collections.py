@@ -111,7 +111,7 @@ def test_a_collection_says_what_it_is_what_it_holds_and_what_that_touches(client
     ]
     assert said["touches"] == {"Files": True, "Network": False, "Commands": True, "Secrets": False, "The agent": False}
     assert said["skills"][0]["note"].startswith("For contracts")
-    assert {one["client"] for one in said["install"]} == {"skills", "clawhub", "claude", "git", "curl"}
+    assert [one["client"] for one in said["install"]] == ["skills", "claude", "codex", "clawhub", "apm", "git", "curl"]
     assert client.get("/api/v1/collections").json()["items"][0]["skillCount"] == 3
     assert f'href="{PAGE}"' in client.get("/skills/pdf-tools").content.decode()
     for listing in ("/", "/collections"):

@@ -72,6 +72,7 @@ EXACT = (
     f"/skills/{SLUG}/badge.svg?version=1.0.0",
     f"/skills/{SLUG}/download/1.0.0.zip",
     f"/skills/{SLUG}/download/1.0.0.tar.gz",
+    f"/skills/{SLUG}/versions/1.0.0/.well-known/agent-skills/index.json",
 )
 # Addresses that list what is published.
 LISTS = (

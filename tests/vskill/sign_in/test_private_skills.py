@@ -79,6 +79,7 @@ OF_A_SKILL: Final = (
     *("/skills/{}", "/skills/{}/scan", "/skills/{}/files", "/skills/{}/files/SKILL.md", "/skills/{}/card"),
     *("/skills/{}/download/0.0.1.zip", "/api/v1/download?slug={}", "/api/v1/skills/{}", "/api/v1/skills/{}/install"),
     *("/skills/{}/.well-known/agent-skills/index.json", "/skills/{}/marketplace.json", "/skills/{}/badge.svg"),
+    *("/skills/{}/versions/0.0.1/marketplace.json", "/skills/{}/versions/0.0.1/.well-known/agent-skills/index.json"),
     "/git/acme/{}.git/info/refs?service=git-upload-pack",
 )
 LISTS: Final = (
