@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from marketplace.search.text import MAX_QUERY_TERMS
+from marketplace.skills.near_filters import FREE
 from vskill.openapi import (
     BOOLEAN,
     INTEGER,
@@ -30,7 +31,11 @@ _NOT_SEARCHED: Final[Schema] = {
     **listed(TEXT),
     "description": f"Words of the query that were not searched for: a search has at most {MAX_QUERY_TERMS}.",
 }
-_SEARCHED: Final = {"loosened": _LOOSENED, "notSearched": _NOT_SEARCHED}
+_NEAR: Final[Schema] = {
+    **shape({}, dict.fromkeys(FREE, listed(TEXT))),
+    "description": "Of an empty answer: values that are near to that of a filter which no skill has.",
+}
+_SEARCHED: Final = {"loosened": _LOOSENED, "notSearched": _NOT_SEARCHED, "near": _NEAR}
 OWNER: Final = shape({"handle": TEXT_OR_NULL, "displayName": TEXT_OR_NULL, "image": NULL})
 _SKILL_FIELDS: Final = {
     **dict.fromkeys(("slug", "displayName", "summary", "description", "name", "currentVersion", "certTier"), TEXT),

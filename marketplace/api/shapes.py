@@ -29,14 +29,15 @@ def _tags(skill: SkillEntry) -> list[str]:
 
 
 def search_fields(found: Answer | SkillPage) -> dict[str, Any]:
-    """Return how the query of ``found`` was searched for: ``loosened`` and ``notSearched``.
+    """Return how the query of ``found`` was searched for, ``loosened`` and ``notSearched``, and what is ``near``.
 
     ``loosened`` is null, or has the words that were searched for because no skill has every word of the query; with
     ``allButOne``, a skill has all of these but one at most. ``notSearched`` are the words of a query with too many.
+    ``near`` has for a filter whose value no skill has the values that are near to it.
     """
     loosened = found.loosened
     shown = None if loosened is None else {"words": list(loosened.terms), "allButOne": loosened.lacks_one}
-    return {"loosened": shown, "notSearched": list(found.left_out)}
+    return {"loosened": shown, "notSearched": list(found.left_out), "near": dict(found.near)}
 
 
 def summary_of(skill: SkillEntry, warning: str) -> str:

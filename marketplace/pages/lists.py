@@ -103,6 +103,14 @@ def list_context(env: WorkerEnv, query: ListQuery) -> dict[str, Any]:
             {"label": f"{FACETS[name]}: {_words(name, value)[0]}", "href": query.href(**{name: ""})}
             for name, value in query.filters.items()
         ],
+        "near": [
+            {
+                "label": FACETS[name],
+                "value": visible(query.filters[name]),
+                "links": [{"label": visible(value), "href": query.href(**{name: value})} for value in values],
+            }
+            for name, values in page.near.items()
+        ],
         "unfiltered_href": query.unfiltered(),
         "sorts": query.sort_links(),
         "recent_days": RECENT_DAYS if query.order == "trending" else None,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from marketplace.models import SkillEntry
 from marketplace.search.loosening import Asked
@@ -11,6 +12,7 @@ from marketplace.search.text import words_left_out
 from marketplace.skills.filter_checks import check_filters
 from marketplace.skills.filtered import FilteredSkills
 from marketplace.skills.filters import SkillFilters
+from marketplace.skills.near_filters import near_filters
 from marketplace.skills.search import check_query
 from vskill.environments import WorkerEnv
 
@@ -27,12 +29,14 @@ class SearchHit:
 class Answer:
     """The best hits, best first; ``loosened`` is what was searched for where no skill has every word of the query.
 
-    ``left_out`` are the words of the query that were not searched for, because it has too many.
+    ``left_out`` are the words of the query that were not searched for, because it has too many, and ``near`` are values
+    that are near to that of a filter which no skill has, by the name of the filter.
     """
 
     hits: list[SearchHit]
     loosened: Asked | None = None
     left_out: tuple[str, ...] = ()
+    near: Mapping[str, list[str]] = field(default_factory=dict)
 
 
 def search_answer(env: WorkerEnv, filters: SkillFilters, *, limit: int = 20) -> Answer:
@@ -49,7 +53,8 @@ def search_answer(env: WorkerEnv, filters: SkillFilters, *, limit: int = 20) -> 
     rows = SkillEntry.objects.using(env.database).in_bulk([pk for _score, pk in best])
     asked = hits.asked
     found = [SearchHit(rows[pk], share(score, len(asked.terms))) for score, pk in best if pk in rows]
-    return Answer(found, asked if found and asked.loose else None, words_left_out(filters.query))
+    near = near_filters(passing) if not found else {}
+    return Answer(found, asked if found and asked.loose else None, words_left_out(filters.query), near)
 
 
 def search_sync(env: WorkerEnv, query: str, *, limit: int = 20) -> list[SearchHit]:

@@ -195,6 +195,8 @@ class FilteredSkills:
         ``COUNTED_ALONE`` the values of all skills without counts.
         """
         others = self._others(name)
+        if any(self.kept_count(other) == 0 for other in others):
+            return []
         if self._is_kept(name):
             return [FacetValue(*row) for row in self._kept.highest[list_of(others), name]]
         if self._may_be_uncounted(name) and (self._kept_total(others) or 0) > MOST_FOUND:

@@ -21,6 +21,7 @@ from marketplace.skills.counts import COUNTED_FACETS
 from marketplace.skills.filter_checks import check_filters
 from marketplace.skills.filtered import FilteredSkills
 from marketplace.skills.filters import EVERY_SKILL, FacetValue, HowMany, SkillFilters
+from marketplace.skills.near_filters import near_filters
 from marketplace.skills.search import Place, check_query
 from vskill.environments import WorkerEnv
 from vskill.hidden_characters import visible
@@ -51,6 +52,7 @@ class SkillPage:
     ``next_cursor`` continues the list and is ``None`` on the last page. ``total`` is the length of the whole list,
     ``None`` unless the caller had it counted, and ``facets`` are those that it asked for. ``loosened`` is what was
     searched for where no skill has every word of the query, and ``left_out`` are the words for which it had no room.
+    ``near`` are values that are near to that of a filter which no skill has, by the name of the filter.
     """
 
     skills: tuple[SkillEntry, ...]
@@ -59,6 +61,7 @@ class SkillPage:
     facets: Mapping[str, list[FacetValue]] = field(default_factory=dict)
     loosened: Asked | None = None
     left_out: tuple[str, ...] = ()
+    near: Mapping[str, list[str]] = field(default_factory=dict)
 
 
 def list_skills(
@@ -78,7 +81,8 @@ def list_skills(
     ``newest`` otherwise. ``limit`` is cut to 1 to ``MAX_PAGE``. ``cursor`` is the ``next_cursor`` of a page with the
     same filters and order; the page starts after the last skill of that one, so skills that are published meanwhile
     neither repeat nor hide another. ``count`` has the whole list counted, and each of ``facets``. Raises
-    ``InvalidListing`` for another order or cursor, and with ``strict`` for what ``check_filters`` does.
+    ``InvalidListing`` for another order or cursor, and with ``strict``, for visitors who choose filters, for what
+    ``check_filters`` does; an empty page then has what is ``near``.
     """
     sort = sort or ("relevance" if filters.query else "newest")
     check_order(sort, SORTS, with_words=bool(filters.query))
@@ -103,7 +107,8 @@ def list_skills(
     counted = {name: found.facet(name) for name in facets}
     asked = found.hits.asked if filters.query else None
     loosened = asked if asked is not None and asked.loose else None
-    return SkillPage(tuple(page), following, total, counted, loosened, words_left_out(filters.query))
+    near = near_filters(found) if strict and not page else {}
+    return SkillPage(tuple(page), following, total, counted, loosened, words_left_out(filters.query), near)
 
 
 def check_order(sort: str, known: Collection[str], *, with_words: bool) -> None:

@@ -34,20 +34,20 @@ _LEAST_LIKENESS: Final = 0.6
 def near_slugs(env: WorkerEnv, asked: str) -> list[str]:
     """Return the slugs of listed skills that are near to ``asked``, the nearest first, at most ``MOST_NAMES``."""
     name = asked.strip().lower()
-    if not _can_be_near(name):
+    if not can_be_near(name):
         return []
     found = set(_neighbours(_listed(env), "slug", name))
     engine = engine_of(env.database)
     for word in query_terms(name.replace("-", " "))[:_WORDS]:
         having = engine.by_position(engine.matching(_listed(env), [[word]], in_names=True))
         found.update(having.values_list("slug", flat=True)[:_OF_A_WORD])
-    return _nearest(name, found)
+    return nearest(name, found)
 
 
 def near_publishers(env: WorkerEnv, asked: str) -> list[str]:
     """Return the handles of publishers of listed skills that are near to ``asked``, the nearest first."""
     name = asked.strip().lower()
-    if not _can_be_near(name):
+    if not can_be_near(name):
         return []
     # The counts have a row for each publisher, however many skills it has.
     keys: list[Key] = []
@@ -55,13 +55,13 @@ def near_publishers(env: WorkerEnv, asked: str) -> list[str]:
         rows = model.objects.using(env.database).filter(namespace=env.name, within="", kind=PUBLISHER)
         keys += [("", PUBLISHER, str(value)) for value in _neighbours(rows, "value", name)]
     present = [value for (_within, _kind, value), count in counts_of(env, list(dict.fromkeys(keys))).items() if count]
-    return _nearest(name, present)
+    return nearest(name, present)
 
 
 def near_values(rows: QuerySet[Any], column: str, asked: str) -> list[str]:
     """Return the values of an indexed ``column`` of ``rows`` that are near to ``asked``, the nearest first."""
     name = asked.strip().lower()
-    return _nearest(name, set(_neighbours(rows, column, name))) if _can_be_near(name) else []
+    return nearest(name, set(_neighbours(rows, column, name))) if can_be_near(name) else []
 
 
 def with_near(sentence: str, near: Sequence[str]) -> str:
@@ -73,7 +73,8 @@ def _listed(env: WorkerEnv) -> QuerySet[SkillEntry]:
     return listed_skills(SkillEntry.objects.using(env.database).filter(namespace=env.name))
 
 
-def _can_be_near(name: str) -> bool:
+def can_be_near(name: str) -> bool:
+    """Return whether a text is long enough, and short enough, for something to be near to it."""
     return 1 < len(name) <= _LONGEST_NAME and is_storable(name)
 
 
@@ -84,7 +85,8 @@ def _neighbours(rows: QuerySet[Any], column: str, name: str) -> Iterator[Any]:
         yield from following.values_list(column, flat=True)[:_NEIGHBOURS]
 
 
-def _nearest(name: str, found: Iterable[str]) -> list[str]:
+def nearest(name: str, found: Iterable[str]) -> list[str]:
+    """Return those of the names ``found`` that are near to ``name``, the nearest first, at most ``MOST_NAMES``."""
     rated = sorted((-_likeness(name, one), one) for one in found)
     return [one for likeness, one in rated if -likeness >= _LEAST_LIKENESS][:MOST_NAMES]
 

@@ -288,6 +288,9 @@ def test_every_search_is_narrowed_down_by_each_filter(client: Client, env: Worke
             filters
         )
     assert get(client, f"{address}?q=words&tag=pdf&owner=mallory")[found] == []
+    answer = get(client, f"{address}?q=words&tag=pdfs&owner=malory&license=none")
+    assert (answer[found], answer["near"]) == ([], {"publisher": ["mallory"], "tag": ["pdf"]})
+    assert get(client, f"{address}?q=words")["near"] == {}
 
 
 @SEARCHES

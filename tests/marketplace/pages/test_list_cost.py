@@ -106,6 +106,15 @@ def test_a_page_of_a_list_takes_few_statements_and_none_reads_every_skill(
 
 
 @pytest.mark.usefixtures("shop")
+def test_an_empty_list_finds_what_is_near_by_two_more_statements(env: WorkerEnv) -> None:
+    told = asked(partial(list_context, env, ListQuery(publisher="acm", tag="pfd", license="mit-")))
+    assert 0 < len(told) <= MOST_STATEMENTS
+    assert len([one for one in told if " UNION SELECT" in one and "LIMIT 200" in one]) == 1
+    if connection.vendor == "sqlite":
+        assert [(step, one) for one in told for step in reads_every_row(one)] == []
+
+
+@pytest.mark.usefixtures("shop")
 @pytest.mark.parametrize("few", [0, 1000], ids=["walked in order", "sorted"])
 def test_who_sees_more_reads_in_order_as_well_and_a_stranger_pays_nothing_for_what_is_private(
     env: WorkerEnv, monkeypatch: pytest.MonkeyPatch, few: int

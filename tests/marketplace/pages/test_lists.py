@@ -6,12 +6,14 @@ import re
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
+from urllib.parse import parse_qs
 
 import pytest
 from asgiref.sync import sync_to_async
 from django.db import OperationalError
 from django.test import AsyncClient
 
+from marketplace.catalog import quarantine_skill
 from marketplace.models import SkillEntry
 from marketplace.pages import lists as page_data
 from marketplace.provenance.signing import sign_published
@@ -166,6 +168,32 @@ async def test_a_chosen_filter_can_be_taken_back_even_when_nothing_has_it(env: W
     assert "No skill matches" in shown
     assert 'aria-current="true"' in shown
     assert 'href="?q=one"' in shown
+
+
+async def test_an_empty_list_leads_to_values_that_are_near_to_what_no_skill_has(env: WorkerEnv) -> None:
+    await put(env, "one", license="Apache-2.0", metadata={"tags": "kubernetes docker"})
+    await put(env, "two", repo_url="https://git.example.test/northwind/tools")
+    hidden = await put(env, "three", license="Apache-3.0", repo_url="https://github.com/secret/x")
+    await sync_to_async(quarantine_skill)(env, hidden.slug, actor="test", reason="test")
+    for chosen, near in {
+        "tag=kubernets": ["?q=one&tag=kubernetes"],
+        "tag=ubernetes": ["?q=one&tag=kubernetes"],
+        "license=apache-2": ["?q=one&license=Apache-2.0"],
+        "publisher=nortwind": ["?q=one&publisher=northwind.git.example.test"],
+        "publisher=secre": [],
+        "tag=dokcer&license=apache2.0": [
+            "?q=one&license=apache2.0&tag=docker",
+            "?q=one&license=Apache-2.0&tag=dokcer",
+        ],
+        "tag=zzzz": [],
+    }.items():
+        shown = await page(f"/skills?q=one&{chosen}")
+        assert "No skill matches" in shown
+        [empty] = re.findall(r'<div class="empty">.*?</div>', shown, re.DOTALL)
+        found = re.findall(r'<a href="([^"]+)"', empty.replace("&amp;", "&"))
+        assert [parse_qs(one[1:]) for one in found] == [parse_qs(one[1:]) for one in near], chosen
+    # A value that there is has no near ones, however empty the list is.
+    assert "no skill has it" not in await page("/skills?q=nothing&tag=docker")
 
 
 async def test_pages_neither_repeat_nor_lose_a_skill_that_is_published_meanwhile(env: WorkerEnv) -> None:
