@@ -93,6 +93,25 @@ class Browser:
         finally:
             self._command("Emulation.setScriptExecutionDisabled", value=False)
 
+    @contextmanager
+    def unreachable(self, pattern: str) -> Iterator[None]:
+        """Let requests to addresses that ``pattern`` (with ``*``) describes fail in the network during the body."""
+        self._command("Network.setBlockedURLs", urls=[pattern])
+        try:
+            yield
+        finally:
+            self._command("Network.setBlockedURLs", urls=[])
+
+    @contextmanager
+    def hurried(self) -> Iterator[None]:
+        """Let the timers of pages that are opened during the body go off ten times as early."""
+        script = "const wait = setTimeout; setTimeout = (work, time, ...rest) => wait(work, time / 10, ...rest);"
+        added = self.driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": script})
+        try:
+            yield
+        finally:
+            self._command("Page.removeScriptToEvaluateOnNewDocument", identifier=added["identifier"])
+
     def ask(self, expression: str) -> Any:
         """Return the value of a JavaScript expression in the page."""
         return self.driver.execute_script(f"return ({expression})")

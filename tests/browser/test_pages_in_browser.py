@@ -201,7 +201,56 @@ def test_a_search_renews_the_list_and_the_address_without_loading_the_page(brows
     browser.until("document.querySelectorAll('#results .card').length === 1")
     assert browser.ask("window.kept")
     assert "q=release" in browser.driver.current_url
+    # What head and body lead to are the feeds of this search, also where it finds nothing.
+    feeds = "[...document.querySelectorAll('{} [type=\"application/atom+xml\"]')].map(one => one.getAttribute('href'))"
+    assert "/feeds/new.atom?q=release" in browser.ask(feeds.format("#results"))
+    field.send_keys("zzz")
+    browser.until("document.querySelector('#results .empty h2')")
+    browser.until(f"String({feeds.format('head')}) === String({feeds.format('#results')})")
+    assert "/feeds/new.atom?q=releasezzz" in browser.ask(feeds.format("head"))
     assert browser.complaints() == []
+
+
+def test_a_search_that_fails_leaves_no_list_of_another_one_and_says_so(browser: Browser, server: Server) -> None:
+    browser.open("/skills")
+    failed = "document.querySelector('#results').innerText + document.querySelector('#live-status').innerText"
+    with browser.unreachable(f"{server.base}/skills?*"):
+        field = browser.driver.find_element(By.ID, "q")
+        field.send_keys("release")
+        browser.until("document.querySelector('#results .failed')")
+        assert browser.ask(failed).count("The registry could not be reached.") == 2
+        assert not browser.driver.find_elements(By.CSS_SELECTOR, ".card, .facets, link[rel=alternate]")
+    field.send_keys("-")
+    browser.until("document.querySelector('#live-status').textContent === '1 skill'")
+    assert len(browser.driver.find_elements(By.CSS_SELECTOR, "#results .card")) == 1
+    # The server refuses it, and says why in the words of its page, to which the link leads.
+    browser.ask("document.querySelector('#search').insertAdjacentHTML('beforeend', '<input name=verdict value=good>')")
+    field.send_keys("n")
+    browser.until("document.querySelector('#results .failed')")
+    assert browser.ask(failed).count("'good'") == 2
+    with browser.leaving():
+        browser.driver.find_element(By.LINK_TEXT, "Search again").send_keys(Keys.ENTER)
+    assert browser.driver.current_url.endswith("/skills?q=release-n&verdict=good")
+    assert "'good'" in browser.driver.find_element(By.CSS_SELECTOR, ".error-page .lede").text
+    browser.complaints()
+
+
+def test_lines_of_a_file_are_picked_by_keyboard(browser: Browser) -> None:
+    browser.open(PAGES["file"])
+    browser.ask("document.querySelector('.code-lines').focus()")
+    browser.driver.switch_to.active_element.send_keys(Keys.TAB)
+    browser.driver.switch_to.active_element.send_keys(Keys.ARROW_DOWN, Keys.ENTER)
+    assert browser.driver.current_url.endswith("#L2")
+    browser.driver.switch_to.active_element.send_keys(Keys.ARROW_DOWN)
+    browser.driver.switch_to.active_element.send_keys(Keys.ARROW_DOWN)
+    browser.driver.switch_to.active_element.send_keys(Keys.SHIFT, Keys.ENTER)
+    browser.until("document.querySelectorAll('.picked').length === 3")
+    assert browser.ask("document.querySelector('[data-permalink]').hash") == "#L2-L4"
+    assert len(browser.driver.window_handles) == 1
+    # And one Tab leads past all of them.
+    browser.driver.switch_to.active_element.send_keys(Keys.TAB)
+    assert not browser.ask("document.activeElement.closest('.code-lines')")
+    assert browser.driver.find_element(By.CSS_SELECTOR, ".file-keys kbd").is_displayed()
 
 
 def test_a_page_that_is_live_renews_itself(browser: Browser, server: Server) -> None:
@@ -213,6 +262,22 @@ def test_a_page_that_is_live_renews_itself(browser: Browser, server: Server) -> 
     assert [one for one in browser.ask(asked) if one.endswith("fragment=1")] == [
         server.submissions["received"] + "?fragment=1"
     ], "the server tells of changes, so the page does not ask every two seconds as well"
+
+
+def test_a_live_page_asks_by_itself_where_the_stream_fails_and_says_when_nothing_answers(
+    browser: Browser, server: Server
+) -> None:
+    page = server.submissions["received"]
+    asked = "performance.getEntriesByType('resource').filter(one => one.name.endsWith('fragment=1')).length"
+    with browser.unreachable("*/events"), browser.hurried():
+        browser.open(page)
+        browser.until(f"{asked} > 2")
+        assert not browser.driver.find_elements(By.CSS_SELECTOR, ".stale")
+    with browser.unreachable("*fragment=1"):
+        browser.until("document.querySelector('.live-mark.stale')")
+        assert "Not renewed since" in browser.ask("document.querySelector('#live-status').textContent")
+    browser.until("!document.querySelector('.live-mark.stale')")
+    browser.complaints()
 
 
 def test_a_copy_button_is_there_and_copies(browser: Browser, server: Server) -> None:

@@ -1,4 +1,5 @@
-/* Copy buttons, and a spoken line when a live page changes. Pages are complete without this file. */
+/* Copy buttons, lists that are searched and pages that renew themselves without being loaded again, lines that are
+   picked by mouse and by keyboard. Pages are complete without this file. */
 "use strict";
 
 (function () {
@@ -66,8 +67,54 @@
     if (said !== null && said !== words) region.textContent = words;
     said = words;
   }
+  function announceFault(words) {
+    const region = document.getElementById("live-status");
+    if (region && region.textContent !== words) region.textContent = words;
+    said = ""; // What works again is told, though it be the sentence from before the fault.
+  }
 
-  // Lines of a file: a click picks one, and one with Shift all up to it; the permalink leads to what is picked.
+  // A search that fails leaves no list behind that answers another one. Where the server answered, its own page says
+  // why; the link asks again without a script, and so leads to that page if it still fails.
+  function showFailedSearch(form, request) {
+    const results = document.getElementById("results");
+    const shown = document.getElementById("search-failed").content.cloneNode(true);
+    if (request && request.status) {
+      const answered = new DOMParser().parseFromString(request.responseText, "text/html");
+      const words = Array.from(answered.querySelectorAll(".error-page > p:not(.eyebrow, .row)"), function (one) { return one.textContent; });
+      shown.querySelector("[data-why]").textContent = words.join(" ") || "The server answered " + request.status + ".";
+    }
+    shown.querySelector("[data-again]").href = form.action + "?" + new URLSearchParams(new FormData(form));
+    announceFault(shown.querySelector("h2").textContent + ". " + shown.querySelector("[data-why]").textContent);
+    results.replaceChildren(shown);
+    renewFeeds(results);
+  }
+  // The feeds that the head names are those of the list that is shown.
+  function renewFeeds(results) {
+    document.head.querySelectorAll('link[rel="alternate"][type="application/atom+xml"]').forEach(function (link) { link.remove(); });
+    results.querySelectorAll(".feeds a").forEach(function (feed) {
+      const link = document.createElement("link");
+      Object.assign(link, { rel: "alternate", type: feed.type, title: feed.textContent, href: feed.getAttribute("href") });
+      document.head.append(link);
+    });
+  }
+  // A live page that is not renewed says so until it is.
+  function showStale(mark) {
+    const words = "Not renewed since " + new Date().toLocaleTimeString() + "; it keeps trying";
+    if (mark.classList.contains("stale")) return;
+    mark.classList.add("stale");
+    mark.lastChild.textContent = " " + words;
+    announceFault(words);
+  }
+  ["htmx:sendError", "htmx:timeout", "htmx:responseError"].forEach(function (name) {
+    document.addEventListener(name, function (event) {
+      const asking = event.detail.elt;
+      if (asking.id === "search") showFailedSearch(asking, event.detail.xhr);
+      else asking.querySelectorAll(".live-mark").forEach(showStale);
+    });
+  });
+
+  // Lines of a file: a click or Enter on a number picks one, and with Shift all up to it; the permalink leads to what is
+  // picked.
   function pickedLines() {
     const match = /^#L(\d+)(?:-L(\d+))?$/.exec(window.location.hash);
     if (!match) return null;
@@ -103,16 +150,55 @@
     return true;
   }
   if (document.querySelector(".code-lines")) {
-    document.addEventListener("click", function (event) {
-      const number = event.target.closest("a[data-line]");
+    const list = document.querySelector(".code-lines");
+    const numbers = Array.from(list.querySelectorAll("a[data-line]"));
+    // The line from which Shift picks: a range alone does not tell at which of its ends it began.
+    let from = null;
+    let pickedBy = null;
+    function pickUpTo(number) {
       const range = pickedLines();
-      if (!number || !event.shiftKey || !range) return;
-      event.preventDefault();
       const last = Number(number.dataset.line);
-      window.location.hash = "#L" + Math.min(range[0], last) + "-L" + Math.max(range[0], last);
+      if (!range) from = last;
+      else if (from === null || from < range[0] || from > range[1]) from = range[0];
+      const picked = [Math.min(from, last), Math.max(from, last)];
+      window.location.hash = "#L" + picked[0] + (picked[0] < picked[1] ? "-L" + picked[1] : "");
+    }
+    list.addEventListener("click", function (event) {
+      const number = event.target.closest("a[data-line]");
+      if (!number) return;
+      pickedBy = number;
+      // A browser opens another window on Shift and Enter, and on Shift and a click.
+      if (event.shiftKey) {
+        event.preventDefault();
+        pickUpTo(number);
+      } else from = Number(number.dataset.line);
     });
-    window.addEventListener("hashchange", function () { showPicked(false); });
+    // All numbers are one stop of the Tab key, and arrows lead from one to the next.
+    function stopAt(number) {
+      const last = list.querySelector("a[data-line]:not([tabindex])");
+      if (last) last.tabIndex = -1;
+      number.removeAttribute("tabindex");
+    }
+    numbers.slice(1).forEach(function (number) { number.tabIndex = -1; });
+    list.addEventListener("focusin", function (event) {
+      if (event.target.matches("a[data-line]")) stopAt(event.target);
+    });
+    list.addEventListener("keydown", function (event) {
+      const here = numbers.indexOf(event.target);
+      const there = { ArrowDown: here + 1, ArrowUp: here - 1, PageDown: here + 20, PageUp: here - 20, Home: 0, End: numbers.length - 1 }[event.key];
+      if (here < 0 || there === undefined || event.altKey || event.ctrlKey || event.metaKey) return;
+      event.preventDefault();
+      numbers[Math.max(0, Math.min(there, numbers.length - 1))].focus();
+    });
+    window.addEventListener("hashchange", function () {
+      showPicked(false);
+      // A browser takes the focus away from what led here.
+      if (pickedBy && document.activeElement === document.body) pickedBy.focus({ preventScroll: true });
+      pickedBy = null;
+    });
     showPicked(true);
+    const first = list.querySelector(".picked > a[data-line]");
+    if (first) stopAt(first);
   }
 
   // A live page asks every two seconds. While the server tells it of changes, it asks then, and else four times a
@@ -137,6 +223,7 @@
 
   document.addEventListener("htmx:load", function (event) {
     armCopyButtons(event.detail.elt);
+    if (event.detail.elt.id === "results") renewFeeds(event.detail.elt);
     announce(document);
   });
 
