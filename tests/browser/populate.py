@@ -99,8 +99,8 @@ def main() -> None:
     told = Told("Our team's set", "What we have at hand on the day of a release.", chosen)
     create_collection(env, "our-team", told, actor="test", reason="test")
     pages = {str(state).lower(): path for state, path in submissions(env, State)}
-    reference = report(env, "release-notes", "1.1.0", reason=ReportReason.BROKEN, evidence="word " * 9, contact="")
-    pages["report"] = f"/reports/{reference}"
+    reported = report(env, "release-notes", "1.1.0", reason=ReportReason.BROKEN, evidence="word " * 9, contact="")
+    pages["report"] = f"/reports/{reported}"
     owner_of_publishers(env)
     print(json.dumps({**pages, "new password": new_password(env)}))  # noqa: T201 - its answer
 

@@ -188,7 +188,8 @@ def test_a_line_that_is_typed_leads_to_the_part_of_a_file_that_has_it(browser: B
     assert "version=0.0.1&lines=5001-10000#L5009" in browser.ask("document.querySelector('[data-permalink]').href")
     with browser.without_scripts():
         browser.open(PAGES["last part of a file"], width=380)
-        browser.driver.find_element(By.ID, "to-line").send_keys("12", Keys.ENTER)
+        with browser.leaving():
+            browser.driver.find_element(By.ID, "to-line").send_keys("12", Keys.ENTER)
         assert browser.driver.current_url.endswith("words.txt#L12")
     assert browser.complaints() == []
 
