@@ -2,53 +2,89 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from marketplace.addresses import publisher_href, skill_href
+from marketplace.addresses import publisher_href
+from marketplace.coverage import stored_coverage
 from marketplace.errors import InvalidListing
 from marketplace.pages import skill as skill_page
 from marketplace.pages.decide import compare_href, first_publication, reach
+from marketplace.pages.lists import MOST_COMPARED as MOST
+from marketplace.pages.signing import signing_in_short
 from marketplace.skills.near_names import near_slugs
+from marketplace.skills.slugs import base_slug
 from vskill.environments import WorkerEnv
 from vskill.hidden_characters import visible
-
-MOST: Final = 4
 
 
 def compare_context(env: WorkerEnv, asked: list[str]) -> dict[str, Any]:
     """Return the context of the comparison of the skills that have or had these slugs.
 
-    A slug that nothing has is among ``absent``, with names that are near. Raises ``InvalidListing`` for no slug and for
-    more than ``MOST``.
+    A slug that nothing has is among ``absent``, with names that are near and the comparison that has these in its
+    place. ``differs`` says of what is a matter of kind whether the columns differ in it. Raises ``InvalidListing`` for
+    no slug and for more than ``MOST``.
     """
     slugs = list(dict.fromkeys(slug.strip()[:200] for slug in asked if slug.strip()))
     if not slugs:
         raise InvalidListing(
-            "Nothing to compare was named. Name one to four skills, as in /compare?skill=pdf-tools&skill=pdf-forms."
+            "Nothing to compare was named. Tick one to four skills in a list, or name them, as in "
+            "/compare?skill=pdf-tools&skill=pdf-forms."
         )
     if len(slugs) > MOST:
         raise InvalidListing(f"{len(slugs)} skills were named. A comparison has at most {MOST}: leave some out.")
     found: dict[str, skill_page.Found] = {}
     absent = []
     for slug in slugs:
-        one = skill_page.find(env, slug)
+        # What was typed may be a name as people write it.
+        one = skill_page.find(env, slug) or skill_page.find(env, base_slug(slug))
         if one is not None:
             found.setdefault(one.skill.slug, one)
             continue
         why = skill_page.why_absent(env, slug)
-        near = () if why else near_slugs(env, slug)
-        absent.append({"name": visible(slug, 80), "why": why, "near": [(name, skill_href(name)) for name in near]})
+        absent.append({"name": visible(slug, 80), "why": why, "near": () if why else near_slugs(env, slug)})
+    for one in absent:
+        one["near"] = [(name, compare_href(*dict.fromkeys([*found, name]))) for name in one["near"]]
     columns = [_column(env, one, list(found)) for one in found.values()]
+    differs = {name: len({kind(one) for one in columns}) > 1 for name, kind in _KINDS.items()}
+    reach_rows = [_reach_row(cells) for cells in zip(*(one["reach"] for one in columns), strict=True)]
     return {
         "columns": columns,
         "slugs": list(found),
         "absent": absent,
         "room": len(found) < MOST,
         "most": MOST,
-        "reach_rows": [
-            {"name": cells[0]["name"], "cells": cells} for cells in zip(*(one["reach"] for one in columns), strict=True)
+        "differs": differs,
+        "reach_rows": reach_rows,
+        "different": [
+            *(_ROWS[name] for name, differ in differs.items() if differ),
+            *(row["name"] for row in reach_rows if row["differs"]),
         ],
     }
+
+
+def _reach_row(cells: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    differs = len({(cell["known"], *cell["seen"]) for cell in cells}) > 1
+    return {"name": cells[0]["name"], "cells": cells, "differs": differs}
+
+
+# What tells two columns apart in the rows that are a matter of kind; two numbers and two dates always differ.
+_KINDS: Final[dict[str, Callable[[dict[str, Any]], Any]]] = {
+    "verdict": lambda one: (one["version"]["verdict"], bool(one["version"]["flag_reason"])),
+    "read": lambda one: one["read"],
+    "publisher": lambda one: one["skill"]["owner"],
+    "signed": lambda one: one["signing"]["state"],
+    "licence": lambda one: one["version"]["license"],
+    "works_with": lambda one: one["version"]["compatibility"],
+}
+_ROWS: Final = {
+    "verdict": "Verdict",
+    "read": "Read by the checks",
+    "publisher": "Publisher",
+    "signed": "Signed",
+    "licence": "Licence",
+    "works_with": "Works with",
+}
 
 
 def _column(env: WorkerEnv, found: skill_page.Found, slugs: list[str]) -> dict[str, Any]:
@@ -62,6 +98,8 @@ def _column(env: WorkerEnv, found: skill_page.Found, slugs: list[str]) -> dict[s
         "since": first_publication(env, found.skill.publisher_handle),
         "recent": found.skill.recent_downloads,
         "files": len(found.version.manifest),
+        "signing": signing_in_short(env, found),
+        "read": stored_coverage(found.version.engines, found.version.findings).sentence,
         "reach": reach(found)["rows"],
         "without_href": compare_href(*others) if others else "",
     }

@@ -30,6 +30,7 @@ PAGE_SIZE: Final = 24
 NEWEST: Final = 6
 TRENDING: Final = 4
 NEWEST_COLLECTIONS: Final = 3
+MOST_COMPARED: Final = 4
 # Of facets whose values authors choose freely; others can be typed.
 _MOST_VALUES: Final = {"tag": 10, "license": 6, "publisher": 10}
 
@@ -40,6 +41,7 @@ def card(row: SkillEntry, *, in_table: bool = False, unread: bool = False) -> di
     ``unread`` says that its latest version was not read whole.
     """
     shown: dict[str, Any] = {
+        "slug": row.slug,
         "href": skill_href(row.slug),
         "name": row.display_name or row.name,
         "owner": row.publisher_handle,
@@ -95,6 +97,8 @@ def list_context(env: WorkerEnv, query: ListQuery) -> dict[str, Any]:
         "most_words": MAX_QUERY_TERMS,
         "most_body_words": MOST_BODY_WORDS,
         "view": query.view,
+        "picking": query.view == "table" or bool(query.q),
+        "most_compared": MOST_COMPARED,
         "kept": query.kept(),
         "total": page.total,
         "as_of": timezone.now(),

@@ -50,6 +50,19 @@ def signing(env: WorkerEnv, found: Found, base: str) -> dict[str, Any]:
     }
 
 
+def signing_in_short(env: WorkerEnv, found: Found) -> dict[str, Any]:
+    """Return in one word whether a version is ``signed``, and when and by which key.
+
+    The ``state`` is ``untrusted`` where somebody else may have had the key, ``pending`` where the version waits for its
+    signature, and ``unsigned`` where the registry does not sign.
+    """
+    signature = find_signature(env, found.version)
+    if signature is None:
+        return {"state": "pending" if signs(env) else "unsigned"}
+    state = "signed" if both_trusted(signature) else "untrusted"
+    return {"state": state, "at": signature.signed_at, "key": signing_key(signature.key)}
+
+
 def _signed(found: Found, signature: VersionSignature, base: str) -> dict[str, Any]:
     """Return what is said of a signature.
 

@@ -123,7 +123,10 @@ async def test_skills_are_compared_side_by_side_and_what_is_not_there_is_named(e
     shown = await page("/compare?skill=report-reader&skill=report-fork&skill=report-varian&skill=report-fork")
     for words in ("acme", "beta", "No known pattern", "in the last 7 days", "Network"):
         assert words in shown
-    assert "report-varian: there is no published skill of this name. Near to it: report-variant" in shown
+    assert (
+        "report-varian: there is no published skill of this name. Compare with what is near to it: report-variant"
+        in shown
+    )
     assert "Add a skill" in shown
     assert "Nothing to compare was named" in await page("/compare", 400)
     assert "5 skills were named" in await page("/compare?" + "&".join(f"skill={one}" for one in "abcde"), 400)
