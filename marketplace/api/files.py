@@ -18,6 +18,7 @@ from marketplace.api.provenance import SIGNATURES, signature_response
 from marketplace.artifacts.stored import CHUNK_BYTES, chunks, chunks_async, read_file
 from marketplace.models import SkillVersion
 from marketplace.skills.downloads import count_download_sync
+from marketplace.skills.near_names import near_paths, with_near
 from vskill.kv.threads import DatabaseThreads
 from vskill.rate_limits.clients import client_of
 from vskill.rate_limits.kinds import Kind
@@ -64,7 +65,8 @@ def file(call: ApiCall) -> HttpResponseBase:
     version = requested_version(call, skill)
     line = version.file(parameter(call, "path"))
     if line is None:
-        raise ApiError(404, "File not found")
+        near = near_paths((one["path"] for one in version.manifest), parameter(call, "path"))
+        raise ApiError(404, with_near("File not found", near, what="files"))
     asynchronous = isinstance(call.request, ASGIRequest)
     answer = allow_any_origin(
         read_file(call.env, version.zip_sha256, line["path"], _inert_type, asynchronous=asynchronous)

@@ -8,8 +8,8 @@ from marketplace.api.http import ApiCall, ApiError, parameter
 from marketplace.catalog import find_skill_sync, find_version_sync, is_visible
 from marketplace.models import ArchiveBlob, Collection, SkillEntry, SkillVersion
 from marketplace.skill_sets.reading import find_collection, near_collections
-from marketplace.skills.handles import is_named, is_of_repository
-from marketplace.skills.near_names import near_publishers, near_slugs, with_near
+from marketplace.skills.handles import is_named, is_of_repository, short_handle
+from marketplace.skills.near_names import near_publishers, near_slugs, near_versions, with_near
 from marketplace.skills.visibility import light_versions
 from marketplace.skills.withdrawal import nothing_offered, why_withdrawn, withheld
 from vskill.environments import WorkerEnv
@@ -35,12 +35,11 @@ def visible_skill(
     """
     skill = find_skill_sync(env, slug.lower(), hidden=True) or find_skill_sync(env, slug, hidden=True)
     if skill is None:
-        near = near_slugs(env, slug) if suggest else []
+        near = near_slugs(env, slug) or near_publishers(env, owner.removeprefix("@")) if suggest else []
         raise ApiError(404, with_near(SKILL_NOT_FOUND, near))
-    if owner and not is_named(env, skill, owner):
-        raise ApiError(404, SKILL_NOT_FOUND)
-    if repo and not is_of_repository(env, skill, repo):
-        raise ApiError(404, SKILL_NOT_FOUND)
+    if (owner and not is_named(env, skill, owner)) or (repo and not is_of_repository(env, skill, repo)):
+        near = [f"@{short_handle(skill.publisher_handle)}/{skill.slug}"] if suggest and is_visible(skill) else []
+        raise ApiError(404, with_near(SKILL_NOT_FOUND, near))
     if not hidden and not is_visible(skill):
         reason = withheld(skill)
         raise ApiError(410, reason) if reason else ApiError(404, SKILL_NOT_FOUND)
@@ -72,12 +71,15 @@ def requested_version(call: ApiCall, skill: SkillEntry, version: str = "") -> Sk
 def exact_version(env: WorkerEnv, skill: SkillEntry, version: str) -> SkillVersion:
     """Return a fetchable version by its number, or the latest for an empty one.
 
-    Raises ``ApiError``: 410 with the reason where it was withdrawn, or where every version was, and 404 for none.
+    Raises ``ApiError``: 410 with the reason where it was withdrawn, or where every version was, and 404 with near
+    versions for none.
     """
     found = find_version_sync(env, skill, version) if version or skill.latest_version else None
     if found is None:
         reason = why_withdrawn(env, skill.identity, version) if version else nothing_offered(env, skill)
-        raise ApiError(410, reason) if reason else ApiError(404, "Version not found")
+        if reason:
+            raise ApiError(410, reason)
+        raise ApiError(404, with_near("Version not found", near_versions(env, skill, version), what="versions"))
     return found
 
 

@@ -7,7 +7,7 @@ from django.views.decorators.http import require_safe
 
 from marketplace.addresses import present_page, publisher_href
 from marketplace.catalog import find_skill_sync
-from marketplace.pages.absence import absent
+from marketplace.pages.absence import absent_of_owner
 from marketplace.skills.handles import is_named, present_handle, short_handle
 from vskill.visitors.reads import page_reads
 from vskill.worker_context import require_worker_env
@@ -39,7 +39,7 @@ async def owned_skill(request: HttpRequest, handle: str, slug: str) -> HttpRespo
     def answer() -> HttpResponse:
         found = find_skill_sync(env, slug.lower())
         if found is None or not is_named(env, found, handle):
-            raise absent(env, slug, "")
+            raise absent_of_owner(env, handle, slug)
         return present_page(request, found.slug)
 
     return await page_reads.run(answer)

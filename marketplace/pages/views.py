@@ -8,7 +8,6 @@ from urllib.parse import urlencode
 
 from django.core.handlers.asgi import ASGIRequest
 from django.http import (
-    Http404,
     HttpRequest,
     HttpResponse,
     HttpResponseBase,
@@ -26,7 +25,7 @@ from marketplace.install_lines.clients import clawhub_registry
 from marketplace.install_lines.skill import lines_of_skill
 from marketplace.pages import scan_report
 from marketplace.pages import skill as skill_page
-from marketplace.pages.absence import absent
+from marketplace.pages.absence import absent, no_file
 from marketplace.pages.api_guide import GROUPS, examples
 from marketplace.pages.collection import links_of
 from marketplace.pages.contract import contract_of_version
@@ -169,7 +168,7 @@ async def file(request: HttpRequest, slug: str, path: str) -> HttpResponse:
     def page(found: skill_page.Found) -> dict[str, Any]:
         shown = file_context(env, found, path, lines)
         if shown is None:
-            raise Http404(f"This version has no file {path!r}.")
+            raise no_file(found, path)
         return {**skill_page.head(found), **shown}
 
     try:

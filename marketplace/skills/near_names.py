@@ -1,24 +1,26 @@
 """Names that are near to one that nothing has, so that a slip of the pen leads on; only what lists show is named.
 
 Every look-up takes a few rows of an index: the neighbours of the name in the alphabet, which begin as it does, and
-skills that have one of its words.
+skills that have its words. Words with a slip are taken for the ones that are near to them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from typing import Any, Final
 
 from django.db.models import QuerySet
 
-from marketplace.models import SkillEntry
+from marketplace.models import SkillEntry, SkillVersion
 from marketplace.models.derived import SkillCount, SkillCountChange
 from marketplace.search.engines import engine_of
+from marketplace.search.spelling import near_words
 from marketplace.search.text import query_terms
 from marketplace.skills.count_reads import counts_of
 from marketplace.skills.counts import PUBLISHER, Key
-from marketplace.skills.visibility import listed_skills
+from marketplace.skills.visibility import fetchable_versions, listed_skills
 from vskill.environments import WorkerEnv
 from vskill.kv.codec import is_storable
 
@@ -27,8 +29,11 @@ _NEIGHBOURS: Final = 12
 _WORDS: Final = 4
 _OF_A_WORD: Final = 25
 _LONGEST_NAME: Final = 80
+_LONGEST_PATH: Final = 200
+_VERSIONS: Final = 200
 # Share of characters in common, as difflib counts it.
 _LEAST_LIKENESS: Final = 0.6
+_WORD: Final = re.compile(r"[^\W_]+")
 
 
 def near_slugs(env: WorkerEnv, asked: str) -> list[str]:
@@ -37,11 +42,18 @@ def near_slugs(env: WorkerEnv, asked: str) -> list[str]:
     if not can_be_near(name):
         return []
     found = set(_neighbours(_listed(env), "slug", name))
+    meant = _meant(env, name)
+    words = sorted(meant.values(), key=len, reverse=True)[:_WORDS]
     engine = engine_of(env.database)
-    for word in query_terms(name.replace("-", " "))[:_WORDS]:
-        having = engine.by_position(engine.matching(_listed(env), [[word]], in_names=True))
+    engine.expect(words)
+    all_but_one = [words[:place] + words[place + 1 :] for place in range(len(words))] if len(words) > 2 else []
+    for alternatives in ([words], all_but_one, *([[word]] for word in words if len(words) > 1)):
+        # What has all words is looked for in any case: among many skills, neighbours alone are near enough.
+        if len(near := nearest(name, found, meant)) == MOST_NAMES and alternatives != [words]:
+            return near
+        having = engine.by_position(engine.matching(_listed(env), alternatives, in_names=True))
         found.update(having.values_list("slug", flat=True)[:_OF_A_WORD])
-    return nearest(name, found)
+    return nearest(name, found, meant)
 
 
 def near_publishers(env: WorkerEnv, asked: str) -> list[str]:
@@ -51,11 +63,13 @@ def near_publishers(env: WorkerEnv, asked: str) -> list[str]:
         return []
     # The counts have a row for each publisher, however many skills it has.
     keys: list[Key] = []
+    meant = _meant(env, name)
     for model in (SkillCount, SkillCountChange):
         rows = model.objects.using(env.database).filter(namespace=env.name, within="", kind=PUBLISHER)
-        keys += [("", PUBLISHER, str(value)) for value in _neighbours(rows, "value", name)]
+        for one in dict.fromkeys([name, _put_right(name, meant)]):
+            keys += [("", PUBLISHER, str(value)) for value in _neighbours(rows, "value", one)]
     present = [value for (_within, _kind, value), count in counts_of(env, list(dict.fromkeys(keys))).items() if count]
-    return nearest(name, present)
+    return nearest(name, present, meant)
 
 
 def near_values(rows: QuerySet[Any], column: str, asked: str) -> list[str]:
@@ -64,9 +78,39 @@ def near_values(rows: QuerySet[Any], column: str, asked: str) -> list[str]:
     return nearest(name, set(_neighbours(rows, column, name))) if can_be_near(name) else []
 
 
-def with_near(sentence: str, near: Sequence[str]) -> str:
-    """Return a ``sentence``, which has no full stop, about a name that nothing has, with those that are near to it."""
-    return f"{sentence}. Near names: {', '.join(near)}" if near else sentence
+def near_versions(env: WorkerEnv, skill: SkillEntry, asked: str) -> list[str]:
+    """Return the versions of a ``skill``, of its newest ones that are not yanked, that are near to ``asked``."""
+    if not can_be_near(asked):
+        return []
+    versions = SkillVersion.objects.using(env.database).filter(skill=skill, yanked_at__isnull=True)
+    newest = fetchable_versions(versions).order_by("-ordinal").values_list("version", flat=True)[:_VERSIONS]
+    return nearest(asked.removeprefix("v"), newest)
+
+
+def near_paths(paths: Iterable[str], asked: str) -> list[str]:
+    """Return those of ``paths`` that are near to ``asked``: of the same name in another folder, or of one like it."""
+    if len(asked) > _LONGEST_PATH:
+        return []
+    wanted = asked.lower()
+    rated = []
+    for path in paths:
+        held = path.lower()[:_LONGEST_PATH]
+        name = wanted.rpartition("/")[2]
+        likeness = 1.0 if name and held.rpartition("/")[2] == name else 0.0
+        matcher = SequenceMatcher(None, held, wanted, autojunk=False)
+        # The others are only above what is wanted.
+        if not likeness and min(matcher.real_quick_ratio(), matcher.quick_ratio()) >= _LEAST_LIKENESS:
+            likeness = matcher.ratio()
+        rated.append((-likeness, path))
+    return [path for likeness, path in sorted(rated) if -likeness >= _LEAST_LIKENESS][:MOST_NAMES]
+
+
+def with_near(sentence: str, near: Sequence[str], *, what: str = "names") -> str:
+    """Return a ``sentence``, which has no full stop, about a name that nothing has, with those that are near to it.
+
+    ``what`` they are is said in the plural.
+    """
+    return f"{sentence}. Near {what}: {', '.join(near)}" if near else sentence
 
 
 def _listed(env: WorkerEnv) -> QuerySet[SkillEntry]:
@@ -78,6 +122,17 @@ def can_be_near(name: str) -> bool:
     return 1 < len(name) <= _LONGEST_NAME and is_storable(name)
 
 
+def _meant(env: WorkerEnv, name: str) -> dict[str, str]:
+    """Return each word of a name with the one that it is taken for: itself where a name has it or none is near."""
+    words = query_terms(name.replace("-", " "))
+    near = near_words(env.database, env.name, words)
+    return {word: word if near[word].in_names or not near[word].words else near[word].words[0].word for word in words}
+
+
+def _put_right(name: str, meant: Mapping[str, str]) -> str:
+    return _WORD.sub(lambda found: meant.get(found.group(), found.group()), name)
+
+
 def _neighbours(rows: QuerySet[Any], column: str, name: str) -> Iterator[Any]:
     """Yield the values of a column that follow and precede ``name`` in the order of its index."""
     for comparison, order in (("gte", column), ("lt", f"-{column}")):
@@ -85,9 +140,14 @@ def _neighbours(rows: QuerySet[Any], column: str, name: str) -> Iterator[Any]:
         yield from following.values_list(column, flat=True)[:_NEIGHBOURS]
 
 
-def nearest(name: str, found: Iterable[str]) -> list[str]:
-    """Return those of the names ``found`` that are near to ``name``, the nearest first, at most ``MOST_NAMES``."""
-    rated = sorted((-_likeness(name, one), one) for one in found)
+def nearest(name: str, found: Iterable[str], meant: Mapping[str, str] | None = None) -> list[str]:
+    """Return those of the names ``found`` that are near to ``name``, the nearest first, at most ``MOST_NAMES``.
+
+    ``meant`` has for each word of ``name`` the one that it is taken for, by default itself.
+    """
+    words = set((meant or {}).values())
+    right = _put_right(name, meant or {})
+    rated = sorted((-max(_likeness(name, one), _likeness(right, one), _share(words, one)), one) for one in found)
     return [one for likeness, one in rated if -likeness >= _LEAST_LIKENESS][:MOST_NAMES]
 
 
@@ -96,3 +156,9 @@ def _likeness(asked: str, name: str) -> float:
     if name.startswith(f"{asked}-") or asked.startswith(f"{name}-"):
         return 0.9
     return SequenceMatcher(None, asked, name, autojunk=False).ratio()
+
+
+def _share(words: Collection[str], name: str) -> float:
+    """Return how near a name is that has all of the words that are asked for, the nearer the less it has besides."""
+    held = set(_WORD.findall(name))
+    return 0.6 + 0.3 * len(words) / len(held) if words and held.issuperset(words) else 0.0
