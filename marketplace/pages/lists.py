@@ -95,7 +95,7 @@ def list_context(env: WorkerEnv, query: ListQuery) -> dict[str, Any]:
         "loosened": page.loosened,
         "left_out": visible(" ".join(page.left_out)),
         "most_words": MAX_QUERY_TERMS,
-        "most_body_words": MOST_BODY_WORDS,
+        "most_body_words": f"{MOST_BODY_WORDS:,}",
         "view": query.view,
         "picking": query.view == "table" or bool(query.q),
         "most_compared": MOST_COMPARED,

@@ -132,7 +132,7 @@ def test_the_owner_must_be_the_owner(client: Client, env: WorkerEnv) -> None:
     assert client.get("/api/v1/skills/hello-skill?ownerHandle=acme").status_code == 200
     assert client.get("/api/v1/skills/hello-skill?ownerHandle=Acme").status_code == 200
     stranger = client.get("/api/v1/skills/hello-skill?ownerHandle=mallory")
-    assert (stranger.status_code, stranger.content) == (404, b"Skill not found")
+    assert (stranger.status_code, stranger.content) == (404, b"Skill not found. Near names: @acme/hello-skill")
 
 
 def test_versions_are_paged_newest_first(client: Client, env: WorkerEnv) -> None:

@@ -332,5 +332,7 @@ async def test_a_search_of_too_many_words_says_beside_the_count_which_were_not_s
     shown = await page(f"/skills?q={typed} users <b>Zzzzqq")
     assert f"</b> skill for the beginning of “{typed} users &lt;b&gt;Zzzzqq”" in shown
     assert "Not searched for: “users b zzzzqq”. A search has at most 8 words." in shown
+    shown = await page("/skills?q=one two three four five six seven eight nine")
+    assert "publishers and the first 1,000 different words of each SKILL.md are searched." in shown
     shown = await page(f"/feeds/new.atom?q={typed} users zzzzqq")
     assert "Not searched for, because a search has at most 8 words: users zzzzqq.</subtitle>" in shown
