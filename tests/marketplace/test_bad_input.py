@@ -237,7 +237,7 @@ def test_a_skill_of_another_publisher_leads_to_it_and_an_unknown_one_to_its_publ
     assert (page.status_code, b'<a href="/publishers/northwind">' in page.content) == (404, True)
     # What is withheld leads nowhere.
     for owner in ("nobody", "northwinds"):
-        assert b"northwinds/hidden" not in client.get(f"/@{owner}/hidden").content
+        assert b'href="/skills/hidden"' not in client.get(f"/@{owner}/hidden").content
         assert b"@northwinds" not in client.get(f"/api/v1/skills/@{owner}/hidden").content
 
 
