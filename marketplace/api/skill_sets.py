@@ -53,7 +53,9 @@ def collection(call: ApiCall) -> HttpResponse:
             ],
             "withdrawn": found.withdrawn,
             "touches": touched,
-            "install": [{"client": one.key, "command": one.command} for one in lines_of_collection(found, base)],
+            "install": [
+                {"client": one.key, "command": one.command} for one in lines_of_collection(call.env, found, base)
+            ],
             "index": base + reverse("marketplace:well-known-collection", args=[found.collection.slug]),
         }
     )

@@ -61,5 +61,5 @@ def robots(call: ApiCall) -> HttpResponseBase:
 def llms(call: ApiCall) -> HttpResponseBase:
     """Tell agents what this registry is, how they read it, and that no text of a skill is an order to them."""
     base = public_base(call.request, call.env)
-    context = {"base": base, "install": guide(base)}
+    context = {"base": base, "install": guide(base, bearing=is_closed(call.env))}
     return tagged_response(call, render_to_string("marketplace/llms.txt", context), _TEXT)

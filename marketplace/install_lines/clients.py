@@ -20,6 +20,9 @@ LABELS: Final = {
     "curl": "curl",
     "mcp": "MCP",
 }
+# Stands in commands for a token of whoever runs them, where the registry shows something to none but those it knows.
+TOKEN: Final = "TOKEN"  # noqa: S105 - a word
+_BEARING: Final = f"Authorization: Bearer {TOKEN}"
 APM_NOTE: Final = (
     "It installs for the agents that the project has a folder of, such as .claude, or for those named with -t."
     " The third line makes this registry the one that apm asks for all such names, in every project of yours."
@@ -58,6 +61,16 @@ class Archive:
 def with_skills(address: str, *options: str) -> str:
     """Return the command of ``skills`` for what has an index below ``address``."""
     return " ".join(["npx skills add", shlex.quote(address), *map(shlex.quote, options)])
+
+
+def git_token(base: str) -> str:
+    """Return the command after which git, and every client that runs it, sends a token to the registry."""
+    return f"git config --global {shlex.quote(f'http.{base}/.extraHeader')} {shlex.quote(_BEARING)}"
+
+
+def clawhub_token(base: str) -> str:
+    """Return the commands after which ``clawhub`` knows the registry in this shell, and sends a token to it."""
+    return f"export {clawhub_registry(base)}\nnpx clawhub login --token {TOKEN} --no-input"
 
 
 def clawhub_registry(base: str) -> str:
@@ -102,11 +115,15 @@ def with_git(repository: str, tag: str = "") -> str:
     return f"git clone {at}{shlex.quote(repository)}"
 
 
-def with_curl(archives: Sequence[Archive]) -> str:
-    """Return commands that fetch archives and say of each whether it is the one that was checked."""
+def with_curl(archives: Sequence[Archive], *, bearing: bool = False) -> str:
+    """Return commands that fetch archives and say of each whether it is the one that was checked.
+
+    ``bearing`` is whether that needs a token.
+    """
+    curl = f"curl -fsSL -H {shlex.quote(_BEARING)}" if bearing else "curl -fsSL"
     fetched = [f"-o {one.file} {shlex.quote(one.url)}" for one in archives]
     sums = [f"'{one.sha256}  {one.file}'" for one in archives]
     if len(archives) == 1:
-        return f"curl -fsSL {fetched[0]}\necho {sums[0]} | sha256sum -c"
+        return f"{curl} {fetched[0]}\necho {sums[0]} | sha256sum -c"
     on = " \\\n  "
-    return on.join(["curl -fsSL", *fetched]) + "\n" + on.join(["printf '%s\\n'", *sums]) + " | sha256sum -c"
+    return on.join([curl, *fetched]) + "\n" + on.join(["printf '%s\\n'", *sums]) + " | sha256sum -c"

@@ -14,6 +14,8 @@ from marketplace.install_lines.clients import (
     Archive,
     InstallLine,
     clawhub_registry,
+    clawhub_token,
+    git_token,
     with_apm,
     with_claude,
     with_clawhub,
@@ -22,12 +24,26 @@ from marketplace.install_lines.clients import (
     with_git,
     with_skills,
 )
+from marketplace.install_lines.skill import needs_token
 from marketplace.skill_sets.reading import Member, SkillSet
 from marketplace.skills.git_versions import is_fit_for_git, sharing
 from marketplace.skills.handles import short_handle
+from vskill.environments import WorkerEnv
 
 
-def lines_of_collection(found: SkillSet, base: str) -> list[InstallLine]:
+def set_needs_token(env: WorkerEnv, found: SkillSet) -> bool:
+    """Return whether clients get all of a collection only with a token."""
+    return any(needs_token(env, one.skill) for one in found.installed)
+
+
+def skills_of_set(base: str, slug: str, *, bearing: bool) -> str:
+    """Return the command of ``skills`` for a collection; ``bearing`` is whether that needs a token."""
+    if bearing:
+        return f"{git_token(base)}\n{with_skills(shared_repository_url(base, slug), '--skill', '*')}"
+    return with_skills(base + collection_href(slug), "--skill", "*")
+
+
+def lines_of_collection(env: WorkerEnv, found: SkillSet, base: str) -> list[InstallLine]:
     """Return what installs a collection from the registry with the base URL ``base``, for each client.
 
     There is none where the collection has nothing that installs without a question.
@@ -35,45 +51,35 @@ def lines_of_collection(found: SkillSet, base: str) -> list[InstallLine]:
     members, slug = found.installed, found.collection.slug
     if not members:
         return []
+    bearing = set_needs_token(env, found)
     by_git = [
         one.skill.slug for one in sharing(members, lambda one: one.version, lambda one: is_fit_for_git(one.version))
     ]
-    lines = [
-        InstallLine(
-            "skills",
-            with_skills(base + collection_href(slug), "--skill", "*"),
-            "One line for the whole set. It compares digests; run it again for what is added later.",
-        )
-    ]
+    lines = []
+    if by_git or not bearing:
+        note = "One line for the whole set. It compares digests; run it again for what is added later."
+        if bearing:
+            note = "One line for the whole set; run it again for what is added later." + _left_out(members, by_git)
+        lines.append(InstallLine("skills", skills_of_set(base, slug, bearing=bearing), note))
     if by_git:
-        listed = f"{base}{collection_href(slug)}/marketplace.json"
-        lines += [
-            InstallLine(
-                "claude",
-                with_claude(listed, plugin_list_name(base, slug), by_git),
-                "Pinned by commits; the list follows the set." + _left_out(members, by_git),
-            ),
-            InstallLine(
-                "codex",
-                with_codex(shared_repository_url(base, slug), catalogue_name(slug), by_git),
-                "codex plugin marketplace upgrade follows the set." + _left_out(members, by_git),
-            ),
-        ]
-    lines += [
-        InstallLine(
-            "clawhub",
-            "\n".join([f"export {clawhub_registry(base)}", *map(_clawhub, members)]),
-            "This client takes one skill at a time." + _pins(members),
-        ),
-        InstallLine(
-            "apm",
-            with_apm(base, [_package(one) for one in members]),
-            f"What the set does not pin, apm update takes to later versions. {APM_NOTE}",
-        ),
-    ]
+        lines += _by_lists(slug, base, by_git, bearing=bearing, missing=_left_out(members, by_git))
+    known = clawhub_token(base) if bearing else f"export {clawhub_registry(base)}"
+    one_by_one = "\n".join([known, *map(_clawhub, members)])
+    lines.append(InstallLine("clawhub", one_by_one, "This client takes one skill at a time." + _pins(members)))
+    if not bearing:
+        packages = with_apm(base, [_package(one) for one in members])
+        note = f"What the set does not pin, apm update takes to later versions. {APM_NOTE}"
+        lines.append(InstallLine("apm", packages, note))
     if by_git:
+        command = with_git(shared_repository_url(base, slug))
         note = "The whole set as one repository, which Claude Code, Codex and Cursor read as a list of plugins."
-        lines.append(InstallLine("git", with_git(shared_repository_url(base, slug)), note + _left_out(members, by_git)))
+        lines.append(
+            InstallLine(
+                "git",
+                f"{git_token(base)}\n{command}" if bearing else command,
+                note + _left_out(members, by_git),
+            )
+        )
     archives = [
         Archive(
             base + archive_href(one.skill.slug, one.version.version, "zip"),
@@ -82,8 +88,26 @@ def lines_of_collection(found: SkillSet, base: str) -> list[InstallLine]:
         )
         for one in members
     ]
-    lines.append(InstallLine("curl", with_curl(archives), "Says OK only for the archives that were checked."))
+    command = with_curl(archives, bearing=bearing)
+    lines.append(InstallLine("curl", command, "Says OK only for the archives that were checked."))
     return lines
+
+
+def _by_lists(slug: str, base: str, by_git: list[str], *, bearing: bool, missing: str) -> list[InstallLine]:
+    repository, catalogue = shared_repository_url(base, slug), catalogue_name(slug)
+    codex = with_codex(repository, catalogue, by_git)
+    if bearing:
+        claude = f"{git_token(base)}\n{with_claude(repository, catalogue, by_git)}"
+        codex = f"{git_token(base)}\n{codex}"
+        note = "The list follows the set."
+    else:
+        listed = f"{base}{collection_href(slug)}/marketplace.json"
+        claude = with_claude(listed, plugin_list_name(base, slug), by_git)
+        note = "Pinned by commits; the list follows the set."
+    return [
+        InstallLine("claude", claude, note + missing),
+        InstallLine("codex", codex, "codex plugin marketplace upgrade follows the set." + missing),
+    ]
 
 
 def _clawhub(one: Member) -> str:

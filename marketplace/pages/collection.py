@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from marketplace.addresses import collection_href, publisher_href, skill_href
 from marketplace.capabilities import Capabilities
-from marketplace.install_lines.collection import lines_of_collection
+from marketplace.install_lines.collection import lines_of_collection, set_needs_token
 from marketplace.judgement import verdict_of, warning
 from marketplace.models import Collection
 from marketplace.pages.skill import Found, asked_for
@@ -53,7 +53,8 @@ def collection_context(env: WorkerEnv, collection: Collection, base: str) -> dic
         "withdrawn": found.withdrawn,
         "left_out": [_named(one) for one in found.left_out],
         "installed": len(found.installed),
-        "install": lines_of_collection(found, base),
+        "install": lines_of_collection(env, found, base),
+        "install_token": set_needs_token(env, found),
         "reach": _reach(found, asked) if found.members else None,
         "api_href": reverse("marketplace:api-collection", args=[collection.slug]),
     }

@@ -22,7 +22,7 @@ from django.views.decorators.http import require_safe
 from marketplace.addresses import file_href, present_page, public_base, publisher_href, skill_href
 from marketplace.errors import InvalidLines, InvalidListing
 from marketplace.install_lines.clients import clawhub_registry
-from marketplace.install_lines.skill import lines_of_skill
+from marketplace.install_lines.skill import lines_of_skill, needs_token
 from marketplace.pages import scan_report
 from marketplace.pages import skill as skill_page
 from marketplace.pages.absence import absent, no_file
@@ -112,6 +112,7 @@ async def skill(request: HttpRequest, slug: str) -> HttpResponse:
             "files": scan_report.files(found),
             "versions": skill_page.versions(env, found),
             "install": lines_of_skill(env, found.skill, found.version, base),
+            "install_token": needs_token(env, found.skill),
             "repo_health": repo_health(env, found),
             "following": following(env, found),
             "external": external_opinions(env, found),

@@ -24,16 +24,21 @@ WHO = {"actor": "test", "reason": "test"}
 DATA = random.Random(1).randbytes(200_000)
 
 
+def token_to_read(env: WorkerEnv) -> str:
+    """Return a token with which a member reads."""
+    user = get_user_model()._default_manager.create_user("ada")
+    RoleGrant.objects.create(
+        user=user, environment=env.name, role="viewer", granted_by="root", granted_at=timezone.now()
+    )
+    return make_token(env, user, name="git", scopes=[Scope.READ])[1]
+
+
 def test_a_private_skill_is_cloned_with_a_token_and_is_not_there_without(
     env: WorkerEnv, server: LiveServer, machine: ClientMachine
 ) -> None:
     publish_example(env, name="quiet-skill", audience=MEMBERS)
     publish_example(env, name="loud-skill", body="Loud.")
-    user = get_user_model()._default_manager.create_user("ada")
-    RoleGrant.objects.create(
-        user=user, environment=env.name, role="viewer", granted_by="root", granted_at=timezone.now()
-    )
-    token = make_token(env, user, name="git", scopes=[Scope.READ])[1]
+    token = token_to_read(env)
     bearing = f"git -c http.extraHeader='Authorization: Bearer {token}'"
     for name in ("acme/quiet-skill", "acme"):
         machine.shell(f"{bearing} clone -q {server.url}/git/{name} mine")

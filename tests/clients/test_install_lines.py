@@ -16,8 +16,10 @@ import pytest
 
 from marketplace.install_lines.clients import LABELS
 from tests.clients.conftest import APM, CLAUDE, CODEX, HERE, ClientMachine, LiveServer
+from tests.clients.test_git import token_to_read
 from tests.marketplace.factories import publish_example, skill_md
 from tests.page_text import without_inline_tags
+from vskill.accounts.audiences import MEMBERS
 from vskill.environments import WorkerEnv
 
 
@@ -62,9 +64,11 @@ def another_site() -> Iterator[tuple[str, list[str]]]:
             thread.join()
 
 
-def commands_of_page(address: str) -> dict[str, str]:
-    """Return what a page offers for copying, by the identifiers of the blocks."""
-    with urllib.request.urlopen(address) as answer:  # noqa: S310 - the server of the test, on loopback
+def commands_of_page(address: str, token: str = "") -> dict[str, str]:
+    """Return what a page offers for copying, by the identifiers of the blocks; ``token`` is whose reads it."""
+    bearing = {"Authorization": f"Bearer {token}"} if token else {}
+    asked = urllib.request.Request(address, headers=bearing)  # noqa: S310 - the server of the test, on loopback
+    with urllib.request.urlopen(asked) as answer:  # noqa: S310 - the same
         page = answer.read().decode()
     blocks = re.findall(r'<pre id="([^"]+)"[^>]*>(.*?)</pre>', page, flags=re.DOTALL)
     return {key: html.unescape(re.sub(r"<[^>]+>", "", text)) for key, text in blocks}
@@ -174,6 +178,34 @@ def test_the_lines_for_hosts_of_mcp(server: LiveServer, lines: dict[str, str], m
     read = json.loads(machine.shell(f"{sys.executable} {HERE / 'read_skills.py'} {address}"))
     [uri] = read
     assert any(uri in line for line in lines_of_page(f"{server.url}/skills/hello-skill"))
+
+
+def test_the_lines_of_a_private_skill_take_a_token(env: WorkerEnv, server: LiveServer, machine: ClientMachine) -> None:
+    publish_example(env, declared_version="1.0.0", body="First.", audience=MEMBERS)
+    publish_example(env, declared_version="1.1.0", body="Second.")
+    token = token_to_read(env)
+    shown = commands_of_page(f"{server.url}/skills/hello-skill?version=1.0.0", token)
+    lines = {key.removeprefix("install-"): one for key, one in shown.items() if key.removeprefix("install-") in LABELS}
+    assert list(lines) == ["skills", "claude", "codex", "clawhub", "git", "curl"]
+    git, fetch = lines["git"].splitlines()
+    machine.shell(fetch, code=128)
+    lines["skills"] += " -a claude-code -y --copy"
+    present = {"claude": CLAUDE.exists(), "codex": CODEX.exists()}
+    installed = {
+        "skills": ".claude/skills/hello-skill/SKILL.md",
+        "claude": "../.claude/plugins/cache/vskill-hello-skill/hello-skill/1.0.0/skills/hello-skill/SKILL.md",
+        "codex": "../.codex/plugins/cache/vskill-hello-skill/hello-skill/1.0.0/skills/hello-skill/SKILL.md",
+        "clawhub": "skills/hello-skill/SKILL.md",
+        "git": "hello-skill/plugins/hello-skill/skills/hello-skill/SKILL.md",
+    }
+    for key, place in installed.items():
+        if present.get(key, True):
+            command = lines[key].replace("TOKEN", token)
+            # What one of them has told git, the others would know.
+            machine.shell(f"rm -f ~/.gitconfig; set -e\n{command}", without=("CLAWHUB_REGISTRY", "CLAWHUB_SITE"))
+            assert "First." in (machine.work / place).read_text(), key
+    assert machine.shell(lines["curl"].replace("TOKEN", token)) == "hello-skill.zip: OK\n"
+    assert git in lines["skills"]
 
 
 def test_a_skill_that_git_would_change_has_no_line_for_it(env: WorkerEnv, server: LiveServer) -> None:

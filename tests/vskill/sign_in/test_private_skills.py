@@ -377,3 +377,19 @@ def test_the_log_tells_of_a_private_skill_when_it_is_opened_and_only_that_it_is_
     assert told() == [*opened, f"closed {PRIVATE}"]
     show_to(env, PRIVATE, PUBLIC, actor="operator", reason="open it again")
     assert told() == [*opened, f"closed {PRIVATE}", f"opened {PRIVATE}"]
+
+
+def test_install_lines_ask_for_a_token_where_clients_need_one_and_nowhere_else(env: WorkerEnv, people: People) -> None:
+    mate = people("mate", "hr", "viewer")
+    publish_private(env, publish_open(env), audience_of("hr"))
+    for client, part, wanted in (
+        (mate, f"skills/{PRIVATE}", True),
+        (mate, f"skills/{OPEN}", False),
+        # With what is private in it, and without.
+        (mate, "collections/everything", True),
+        (Client(), "collections/everything", False),
+    ):
+        install = client.get(f"/api/v1/{part}").json()["install"]
+        assert {"TOKEN" in one["command"] for one in install if one["client"] != "mcp"} == {wanted}, part
+        page = client.get(f"/{part}").content.decode()
+        assert ("in the place of TOKEN" in page) == wanted, part
