@@ -34,7 +34,7 @@ def compare_context(env: WorkerEnv, asked: list[str]) -> dict[str, Any]:
     if len(slugs) > MOST:
         raise InvalidListing(f"{len(slugs)} skills were named. A comparison has at most {MOST}: leave some out.")
     found: dict[str, skill_page.Found] = {}
-    absent = []
+    absent: list[dict[str, Any]] = []
     for slug in slugs:
         # What was typed may be a name as people write it.
         one = skill_page.find(env, slug) or skill_page.find(env, base_slug(slug))
@@ -43,8 +43,8 @@ def compare_context(env: WorkerEnv, asked: list[str]) -> dict[str, Any]:
             continue
         why = skill_page.why_absent(env, slug)
         absent.append({"name": visible(slug, 80), "why": why, "near": () if why else near_slugs(env, slug)})
-    for one in absent:
-        one["near"] = [(name, compare_href(*dict.fromkeys([*found, name]))) for name in one["near"]]
+    for missing in absent:
+        missing["near"] = [(name, compare_href(*dict.fromkeys([*found, name]))) for name in missing["near"]]
     columns = [_column(env, one, list(found)) for one in found.values()]
     differs = {name: len({kind(one) for one in columns}) > 1 for name, kind in _KINDS.items()}
     reach_rows = [_reach_row(cells) for cells in zip(*(one["reach"] for one in columns), strict=True)]

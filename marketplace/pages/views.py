@@ -166,8 +166,12 @@ async def file(request: HttpRequest, slug: str, path: str) -> HttpResponse:
     env = require_worker_env()
     below = file_href("x", path).removeprefix(skill_href("x") + "/")
 
-    def page(found: skill_page.Found) -> dict[str, Any]:
+    def page(found: skill_page.Found) -> dict[str, Any] | HttpResponse:
         shown = file_context(env, found, path, lines)
+        archive, inside, _ = path.partition("!/")
+        if shown is None and inside and found.version.file(archive) is not None:
+            # Findings name a file in an archive so; what was found in it stands on the page of the archive.
+            return HttpResponseRedirect(file_href(found.skill.slug, archive) + found.exact)
         if shown is None:
             raise no_file(found, path)
         return {**skill_page.head(found), **shown}
@@ -233,9 +237,17 @@ def _version_of(request: HttpRequest) -> str:
 
 
 async def _page_of_skill(
-    request: HttpRequest, slug: str, below: str, template: str, page: Callable[[skill_page.Found], dict[str, Any]]
+    request: HttpRequest,
+    slug: str,
+    below: str,
+    template: str,
+    page: Callable[[skill_page.Found], dict[str, Any] | HttpResponse],
 ) -> HttpResponse:
-    """Render a page of one skill; a former slug redirects permanently to the same page under the present one."""
+    """Render a page of one skill; a former slug redirects permanently to the same page under the present one.
+
+    ``page`` returns the context of ``template``, or an answer in its place. ``below`` is the page's address below that
+    of the skill.
+    """
     env = require_worker_env()
     version = _version_of(request)
 
@@ -245,7 +257,8 @@ async def _page_of_skill(
             raise absent(env, slug, version)
         if found.skill.slug != slug:
             return present_page(request, found.skill.slug, below)
-        return render(request, template, page(found))
+        shown = page(found)
+        return shown if isinstance(shown, HttpResponse) else render(request, template, shown)
 
     # Read and rendered on one thread, so that the event loop is free for others.
     return await page_reads.run(answer)

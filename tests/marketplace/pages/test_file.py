@@ -99,7 +99,10 @@ async def test_what_was_found_in_an_archive_is_said_of_the_archive(env: WorkerEn
     archive = await page("a.zip")
     assert "<h3>Odd line</h3>" in archive
     assert '<span class="mono">a.zip!/bin/x.py:4</span>' in archive
+    led = await AsyncClient().get("/skills/release-notes/files/a.zip!/bin/x.py")
+    assert (led.status_code, led["Location"]) == (302, "/skills/release-notes/files/a.zip")
     assert "Own" in await page("b.zip!/c")
+    await page("c.zip!/x", 404)
     assert "Odd line" not in await page("SKILL.md")
 
 
