@@ -13,7 +13,7 @@ from django.db.models.expressions import RawSQL
 from django.db.models.lookups import Exact
 
 from marketplace.models import SkillEntry
-from marketplace.skills.filtered import Unindexed
+from marketplace.skills.unindexed import Unindexed
 from marketplace.skills.visibility import public_skills
 from vskill.environments import WorkerEnv
 

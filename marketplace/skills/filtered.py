@@ -1,8 +1,9 @@
 """The skills that a list holds: which ones pass its filters, how many, and what other filters would leave.
 
 The counts that are kept answer for the list of all skills and for those that ``COUNTED_FACETS`` filter, or one of
-``COUNTED_ALONE``. Other lists, and those of whoever sees more than is public, are counted to ``MOST_COUNTED``, searches
-to ``MOST_FOUND``; what is said of them then is that there are at least so many.
+``COUNTED_ALONE``. Other lists are counted to ``MOST_COUNTED``, and their facets among ``MOST_SAMPLED`` of their skills;
+those of whoever sees more than is public both to ``MOST_COUNTED``, and searches to ``MOST_FOUND``. What is said then is
+that there are at least so many.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import astuple, replace
 from functools import cached_property
 from typing import Any, Final
 
-from django.db.models import Count, Exists, F, Func, OuterRef, QuerySet
+from django.db.models import Count, Exists, F, OuterRef, QuerySet
 from django.db.models.lookups import Exact, LessThanOrEqual
 
 from marketplace.models import SkillEntry
@@ -24,29 +25,27 @@ from marketplace.skills.filters import FacetValue, HowMany, SkillFilters
 from marketplace.skills.handles import present_handle
 from marketplace.skills.many_keys import rows_of
 from marketplace.skills.search import COLUMNS, Hits, Row
+from marketplace.skills.unindexed import Unindexed
 from marketplace.skills.visibility import listed_skills, parts_of_lists, sees_more
 from vskill.environments import WorkerEnv
 from vskill.kv.codec import is_storable, prefix_end
 
 MOST_COUNTED: Final = 1000
+MOST_SAMPLED: Final = 200
 MOST_FOUND: Final = 100
 FACET_VALUES: Final = 20
 # A filter that leaves so few skills is asked first, and they are sorted; others are asked of each skill in the order of
 # the list.
 _FEW: Final = 1000
+# What is read in no order begins with the filter that leaves fewest: by the others, most skills would be read in vain.
+_FEWER_THAN_ALL: Final = 20_000
+# So many times these are sorted as well, where walking the order would meet a page of the list only behind more.
+_MORE_SORTED: Final = 5
+_OF_A_PAGE: Final = 25
+# With more filters the values beside a chosen one are not looked for, by two statements each.
+_MOST_FILTERS: Final = 3
 _COLUMN_FACETS: Final = {"verdict": "verdict", "publisher": "publisher_handle", "license": "license"}
 _ROW_FACETS: Final = {"tag": SkillFacet.TAG, "capability": SkillFacet.CAPABILITY, "agent": SkillFacet.AGENT}
-
-
-class Unindexed(Func):
-    """A column that SQLite compares row by row: without statistics it cannot tell which index leaves fewer rows."""
-
-    arity = 1
-    template = "%(expressions)s"
-
-    def as_sqlite(self, compiler: Any, connection: Any, **context: Any) -> Any:
-        """Return the column with a sign, which no index has."""
-        return self.as_sql(compiler, connection, template="+%(expressions)s", **context)
 
 
 class FilteredSkills:
@@ -91,7 +90,7 @@ class FilteredSkills:
         """Read what is kept of all that this list can be asked for, by one statement."""
         if self.sees_more or not self._storable:
             return KeptCounts({}, {})
-        keys = [("", name, value) for name, value in self._facets.items()]
+        keys = [("", name, value) for name, value in self._facets.items()] + [("", TOTAL, "")] * bool(self._facets)
         facets = [(list_of(self._others(name)), name) for name in self._asked if self._is_kept(name)]
         # Those of all skills, where the list turns out to be long.
         alone = [name for name in self._asked if self._may_be_uncounted(name)]
@@ -115,7 +114,7 @@ class FilteredSkills:
 
     def parts(self) -> list[QuerySet[SkillEntry]]:
         """Return the skills as unordered queries, each of which follows the index of an order."""
-        parts = [self._passing(part=one) for one in parts_of_lists()]
+        parts = [self._passing(part=one, most=self._most_sorted()) for one in parts_of_lists()]
         return self.hits.skills(parts) if self.filters.query else parts
 
     @cached_property
@@ -134,21 +133,32 @@ class FilteredSkills:
         names = [name for name in self._facets if name != without]
         return min(names, key=self._known.__getitem__, default="")
 
-    def _are_few(self, without: str = "") -> bool:
-        """Return whether one of the facets leaves few skills."""
+    def _are_few(self, without: str = "", *, most: int | None = None) -> bool:
+        """Return whether one of the facets leaves few skills, at most ``most``, by default ``_FEW``."""
         rarest = self._rarest(without) if self._storable else ""
-        return bool(rarest) and self._known[rarest] <= _FEW
+        return rarest != "" and self._known[rarest] <= (_FEW if most is None else most)
 
-    def _passing(self, *, without: str = "", part: tuple[str, ...] = ()) -> QuerySet[SkillEntry]:
+    def _most_sorted(self) -> int:
+        """Return how many skills of the rarest filter are rather sorted than met in the order of the list."""
+        if self.filters.query or not self._storable or not self._facets:
+            return _FEW
+        every, walked = self._kept.counts.get(("", TOTAL, ""), 0), float(_OF_A_PAGE)
+        for known in self._known.values():
+            walked *= every / max(known, 1)
+        return max(_FEW, min(int(walked), _FEW * _MORE_SORTED))
+
+    def _passing(
+        self, *, without: str = "", part: tuple[str, ...] = (), most: int | None = None
+    ) -> QuerySet[SkillEntry]:
         """Return what the filters but the query leave; ``without`` leaves out that of a facet as well.
 
-        ``part`` is that of ``listed_skills``.
+        ``part`` is that of ``listed_skills``, and ``most`` that of ``_are_few``.
         """
         skills: QuerySet[SkillEntry] = SkillEntry.objects.using(self.env.database)
         if not self._storable:
             return skills.none()
         names = [name for name in self._facets if name != without]
-        if self._are_few(without):
+        if self._are_few(without, most=most):
             rarest = self._rarest(without)
             # Without the environment, so that no index of an order is followed past all skills of it.
             skills = listed_skills(skills.filter(pk__in=self._having(rarest).values(_id_of(rarest))), part)
@@ -175,32 +185,41 @@ class FilteredSkills:
             others = self._passing(without=without)
             hits = self.hits.among(others, few=self._are_few(without)) if without else self.hits
             return hits.first_rows(self._most + 1)
-        return list(self._passing(without=without).values_list("pk", *COLUMNS)[: self._most + 1])
+        passing = self._passing(without=without, most=_FEWER_THAN_ALL)
+        return list(passing.values_list("pk", *COLUMNS)[: self._most + 1])
 
     @property
     def _most(self) -> int:
-        return MOST_FOUND if self.filters.query else MOST_COUNTED
+        if self.filters.query:
+            return MOST_FOUND
+        return MOST_COUNTED if self.sees_more else MOST_SAMPLED
 
     def how_many(self) -> HowMany:
         """Return how many skills there are."""
         if (kept := self._kept_total(self._facets)) is not None:
             return HowMany(kept)
-        found = len(self._sample)
-        return HowMany(min(found, self._most), found > self._most)
+        found, most = len(self._sample), self._most
+        if found > most and not self.filters.query:
+            most = MOST_COUNTED
+            found = self._passing(most=_FEWER_THAN_ALL)[: most + 1].count()
+        return HowMany(min(found, most), found > most)
 
     def facet(self, name: str) -> list[FacetValue]:
         """Return the most frequent values of a facet, at most ``FACET_VALUES``, as the other filters leave them.
 
         Where those leave more skills than can be counted, values and counts are those of so many of them, or of one of
-        ``COUNTED_ALONE`` the values of all skills without counts.
+        ``COUNTED_ALONE`` the values of all skills without counts. Beside a chosen value none is looked for where more
+        than ``_MOST_FILTERS`` are chosen, unless the counts are kept.
         """
         others = self._others(name)
-        if any(self.kept_count(other) == 0 for other in others):
+        if 0 in map(self.kept_count, others):
             return []
         if self._is_kept(name):
             return [FacetValue(*row) for row in self._kept.highest[list_of(others), name]]
         if self._may_be_uncounted(name) and (self._kept_total(others) or 0) > MOST_FOUND:
             return [FacetValue(value, None) for value, _count in self._kept.highest["", name]]
+        if name in self._facets and len(self._facets) > _MOST_FILTERS:
+            return []
         rows = self._sample if name not in self._facets else self._rows(without=name)
         among = rows[: self._most]
         if name in _COLUMN_FACETS:
@@ -223,8 +242,8 @@ class FilteredSkills:
         held = rows_of(SkillFacet.objects.using(self.env.database), "skill_id", [row[0] for row in among])
         kinds = {_ROW_FACETS[name]: name for name in names}
         found: dict[str, Counter[str]] = {name: Counter() for name in names}
-        counted = held.filter(kind__in=kinds).order_by().values_list("kind", "value").annotate(Count("pk"))
-        for kind, value, number in counted:
+        rows = held.filter(kind__in=kinds).order_by()
+        for kind, value, number in rows.values_list("kind", "value").annotate(Count("pk")):
             found[kinds[kind]][value] = number
         return found
 
@@ -245,12 +264,8 @@ class FilteredSkills:
         """Return whether the length of the list that these facets filter is kept."""
         others = self.filters.query or self.filters.prefix
         alone = len(facets) == 1 and set(facets) <= set(COUNTED_ALONE)
-        return (
-            self._storable
-            and not others
-            and not self.sees_more
-            and (alone or all(name in COUNTED_FACETS for name in facets))
-        )
+        counted = alone or set(facets) <= set(COUNTED_FACETS)
+        return counted and self._storable and not others and not self.sees_more
 
     def _kept_total(self, facets: Mapping[str, str]) -> int | None:
         """Return the length of the list that these facets filter, ``None`` where it is not kept."""

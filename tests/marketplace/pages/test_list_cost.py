@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from itertools import product
+from itertools import combinations, product
 from typing import Any, Final
 
 import pytest
@@ -112,6 +112,31 @@ def test_an_empty_list_finds_what_is_near_by_two_more_statements(env: WorkerEnv)
     assert len([one for one in told if " UNION SELECT" in one and "LIMIT 200" in one]) == 1
     if connection.vendor == "sqlite":
         assert [(step, one) for one in told for step in reads_every_row(one)] == []
+
+
+@pytest.mark.usefixtures("shop")
+def test_what_is_counted_of_tags_licences_and_agents_begins_with_the_filter_that_leaves_fewest(
+    env: WorkerEnv, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(filtered, "_FEW", 0)
+    for number in range(30):
+        tags = {"tags": "pdf office" if number < 3 else "pdf"}
+        publish_example(
+            env, name=f"made-{number}", skill_path=f"made/{number}", metadata=tags, compatibility="Codex CLI"
+        )
+    alone = {"agent": "codex", "license": "MIT", "tag": "office"}
+    for size in range(1, 4):
+        for names in combinations(alone, size):
+            chosen = {name: alone[name] for name in names}
+            told = asked(partial(list_context, env, ListQuery(**chosen, verdict="clear")))
+            assert 0 < len(told) <= MOST_STATEMENTS, chosen
+            if connection.vendor == "sqlite":
+                assert [(step, one) for one in told for step in reads_every_row(one)] == []
+            if "tag" in chosen and connection.vendor == "sqlite":
+                # What is read without the tag, for other tags beside it, begins with another filter.
+                counted = [one for one in told if "'office'" in one and "LIMIT 201" in one]
+                assert counted
+                assert [one for one in counted if "(namespace=? AND visibility=?" in first_steps(one)] == []
 
 
 @pytest.mark.usefixtures("shop")

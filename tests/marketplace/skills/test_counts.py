@@ -353,27 +353,6 @@ def test_a_filtered_list_is_the_same_however_it_is_found(
     assert seen == sorted(seen, reverse=sort != "name")
 
 
-def test_a_long_list_that_is_filtered_names_tags_without_counts_and_a_short_one_counts_them(
-    env: WorkerEnv, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for number in range(4):
-        verdict, tags = ("notes", "office") if number == 3 else ("clear", "pdf")
-        publish_example(env, name=f"skill-{number}", verdict=verdict, metadata={"tags": tags})
-    monkeypatch.setattr(filtered, "MOST_FOUND", 2)
-    found = {
-        verdict: list_skills(env, SkillFilters(verdict=verdict), facets=("tag", "license")).facets
-        for verdict in ("clear", "notes")
-    }
-    assert found["notes"] == {"tag": [("office", 1, False)], "license": [("MIT", 1, False)]}
-    # Of all skills: nobody counted those of this list.
-    assert found["clear"] == {"tag": [("pdf", None, False), ("office", None, False)], "license": [("MIT", None, False)]}
-    # The other facets of a list with a tag are counted, and so is a tag beside it.
-    counted = list_skills(env, SkillFilters(tag="pdf"), facets=("verdict", "tag", "license")).facets
-    assert counted["verdict"] == [("clear", 3, False)]
-    assert counted["tag"] == [("pdf", 3, False), ("office", 1, False)]
-    assert counted["license"] == [("MIT", 3, False)]
-
-
 @pytest.mark.parametrize("facet", ["publisher", "verdict", "capability", "license", "tag"])
 def test_a_value_that_is_longer_than_any_column_lists_nothing(env: WorkerEnv, facet: str) -> None:
     publish_example(env)
