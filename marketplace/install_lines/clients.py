@@ -34,7 +34,8 @@ class InstallLine:
     """What one client installs with: a ``command`` to copy, of one line or more.
 
     ``installs`` says of one skill in words which version that is; of a set it is empty. ``follow`` is the command for
-    those who want later versions too, empty where the other one does that or where there is none.
+    those who want later versions too, empty where the other one does that or where there is none. ``before`` is what a
+    client wants to be told before it takes another version.
     """
 
     key: str
@@ -42,6 +43,7 @@ class InstallLine:
     note: str = ""
     installs: str = ""
     follow: str = ""
+    before: str = ""
 
     @property
     def label(self) -> str:
@@ -96,14 +98,20 @@ def with_codex(repository: str, name: str, slugs: Iterable[str], ref: str = "") 
     return "\n".join([f"codex plugin marketplace add {shlex.quote(repository)}{at}", *installs])
 
 
-def with_apm(base: str, packages: Sequence[str]) -> str:
-    """Return the commands of ``apm`` for packages, each ``OWNER/SKILL#VERSION`` or with a range of versions."""
-    name = plugin_list_name(base, "")
+def with_apm(base: str, packages: Sequence[str], *, bearing: bool = False) -> str:
+    """Return the commands of ``apm`` for packages, each ``OWNER/SKILL#VERSION`` or with a range of versions.
+
+    Where they need a token (``bearing``) there is none over plain http, over which ``apm`` sends no token.
+    """
+    if bearing and not base.startswith("https://"):
+        return ""
+    setting = f"apm config set registry.{plugin_list_name(base, '')}"
     return "\n".join(
         [
             "apm experimental enable registries",
-            f"apm config set registry.{name}.url {shlex.quote(f'{base}/api/apm')}",
-            f"apm config set registry.{name}.default true",
+            f"{setting}.url {shlex.quote(f'{base}/api/apm')}",
+            f"{setting}.default true",
+            *([f"{setting}.token {TOKEN}"] if bearing else []),
             " ".join(["apm install", *map(shlex.quote, packages)]),
         ]
     )

@@ -66,8 +66,7 @@ def lines_of_collection(env: WorkerEnv, found: SkillSet, base: str) -> list[Inst
     known = clawhub_token(base) if bearing else f"export {clawhub_registry(base)}"
     one_by_one = "\n".join([known, *map(_clawhub, members)])
     lines.append(InstallLine("clawhub", one_by_one, "This client takes one skill at a time." + _pins(members)))
-    if not bearing:
-        packages = with_apm(base, [_package(one) for one in members])
+    if packages := with_apm(base, [_package(one) for one in members], bearing=bearing):
         note = f"What the set does not pin, apm update takes to later versions. {APM_NOTE}"
         lines.append(InstallLine("apm", packages, note))
     if by_git:

@@ -22,10 +22,11 @@ def commands(base: str, handle: str, slug: str, version: str, *, bearing: bool) 
 
     For an empty ``version`` it is always the latest; ``apm`` wants one, or a range of them. ``bearing`` is whether
     that needs a token. ``skills`` sends none, nor does Claude Code where it reads a list by its address, so both take
-    the repository then, which git reads for them; ``apm`` sends one over https alone, and has no line.
+    the repository then, which git reads for them.
     """
     repository, catalogue = repository_url(base, handle, slug), catalogue_name(slug)
-    of_apm = {"apm": with_apm(base, [f"{short_handle(handle)}/{slug}#{version}"])} if version else {}
+    apm = with_apm(base, [f"{short_handle(handle)}/{slug}#{version}"], bearing=bearing) if version else ""
+    of_apm = {"apm": apm} if apm else {}
     if bearing:
         known = f"{git_token(base)}\n"
         at = f"{repository}#{version}" if version else repository
@@ -34,6 +35,7 @@ def commands(base: str, handle: str, slug: str, version: str, *, bearing: bool) 
             "claude": known + with_claude(at, catalogue, [slug]),
             "codex": known + with_codex(repository, catalogue, [slug], version),
             "clawhub": f"{clawhub_token(base)}\n{with_clawhub(slug, version)}",
+            **of_apm,
             "git": known + with_git(repository, version),
         }
     page = base + (version_href(slug, version) if version else skill_href(slug))

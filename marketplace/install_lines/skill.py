@@ -39,9 +39,9 @@ def lines_of_skill(env: WorkerEnv, skill: SkillEntry, version: SkillVersion, bas
     # It warns of nothing, so that it is not offered what has findings.
     if version.yanked_at is not None or judge(verdict_of(version), version.flag_reason) is Judgement.SUSPICIOUS:
         left_out.add("apm")
-    notes = _notes(slug, bearing=bearing)
+    notes, before = _notes(bearing=bearing), {"codex": f"codex plugin marketplace remove {catalogue_name(slug)}"}
     lines = [
-        InstallLine(key, command, notes.get(key, ""), installs, latest.get(key, ""))
+        InstallLine(key, command, notes.get(key, ""), installs, latest.get(key, ""), before.get(key, ""))
         for key, command in exact.items()
         if key not in left_out
     ]
@@ -59,12 +59,12 @@ def lines_of_skill(env: WorkerEnv, skill: SkillEntry, version: SkillVersion, bas
     return lines
 
 
-def _notes(slug: str, *, bearing: bool) -> dict[str, str]:
+def _notes(*, bearing: bool) -> dict[str, str]:
     stays = "Updates leave it on this version."
     return {
         "skills": stays if bearing else "Compares the digest. npx skills update leaves it on this version.",
         "claude": stays if bearing else f"Pinned by its commit. {stays}",
-        "codex": f"{stays} Before you add another one: codex plugin marketplace remove {catalogue_name(slug)}",
+        "codex": stays,
         "clawhub": "Keep CLAWHUB_REGISTRY set, for example in your shell's profile: without it, clawhub update asks"
         " clawhub.ai where it can reach that.",
         "apm": APM_NOTE,
