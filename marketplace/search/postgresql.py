@@ -115,7 +115,10 @@ class PostgresqlEngine(SearchEngine):
     def nearest(
         self, alternatives: Alternatives, most: int, *, in_names: bool = False, whole_words: bool = False
     ) -> list[int]:
-        """Read documents alone: else the skill of each is looked up before any is sorted."""
+        """Read documents alone; joined, the skill of each would be looked up before any is sorted.
+
+        ``in_names`` the shorter vector is asked, and with ``whole_words`` nothing where some term is no word.
+        """
         wanted, vector = self._possible([terms for terms in alternatives if terms]), _vector(in_names)
         if whole_words:
             wanted = [terms for terms in wanted if all(self._terms[term].is_word for term in terms)]
@@ -125,7 +128,7 @@ class PostgresqlEngine(SearchEngine):
         if not whole_words:
             where, asked = self._beginnings(wanted, vector)
         text = (_NAMED if in_names else _POPULAR_FIRST).format(where=" AND ".join(where))
-        parameters = [*asked, most] if in_names else [*asked, most, *asked, most, most]
+        parameters: list[str | int] = [*asked, most] if in_names else [*asked, most, *asked, most, most]
         with connections[self.alias].cursor() as cursor:
             cursor.execute(text, parameters)
             return [int(key) for _position, key in sorted(cursor.fetchall(), reverse=True)[:most]]

@@ -56,7 +56,7 @@ class SqliteEngine(SearchEngine):
     def nearest(
         self, alternatives: Alternatives, most: int, *, in_names: bool = False, whole_words: bool = False
     ) -> None:
-        """Return nothing: FTS5 reads in the order of its numbers, whatever it is joined to."""
+        """Return nothing, ``in_names`` or ``whole_words`` or not: FTS5 reads in the order of its numbers by itself."""
 
     def any_of(self, skills: QuerySet[SkillEntry]) -> bool:
         """Ask for one row: FTS5 ends at the first."""

@@ -152,7 +152,7 @@ def test_the_statement_of_a_version_verifies_with_its_key_also_after_that_was_re
     assert predicate["source"]["uri"] == "git+https://github.com/acme/skills"
     assert (predicate["source"]["ref"], predicate["source"]["path"]) == ("v1", f"skills/{SLUG}")
     assert predicate["verdict"] == "notes"
-    assert predicate["engines"] == [{"name": "skilltotal", "version": "0.84.0", "status": "ok"}]
+    assert predicate["engines"] == [{"name": "skilltotal", "version": "0.84.0", "status": "complete"}]
     assert predicate["source"]["digest"]["gitCommit"] in json.dumps(shown)
     with signing_with(tmp_path / "second.pem") as env:
         publish_example(env, name=SLUG, body="It has changed.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from itertools import product
@@ -64,9 +64,11 @@ def test_what_is_found_by_rare_terms_first_is_what_all_terms_find(
             "SELECT unnest(tsvector_to_array(words)), skill_id FROM marketplace_searchdocument"
         )
     held = list(SearchDocument.objects.order_by("-id").values_list("skill_id", "name"))
-    pairs = [[one] for one in product(TERMS, repeat=2)]
-    several = [[chance.sample(TERMS, 2) for _ in range(3)] for _ in range(10)]
-    for asked in [*([[one]] for one in TERMS), *chance.sample(pairs, 40), *several]:
+    pairs: list[list[Sequence[str]]] = [[one] for one in product(TERMS, repeat=2)]
+    searches: list[list[Sequence[str]]] = [[[one]] for one in TERMS]
+    searches += chance.sample(pairs, 40)
+    searches += [[chance.sample(TERMS, 2) for _ in range(3)] for _ in range(10)]
+    for asked in searches:
         truth = [pk for pk, name in held if any(all(f" {term}" in f" {name}" for term in one) for one in asked)]
         whole = [pk for pk, name in held if any(set(one) <= set(name.split()) for one in asked)]
         engine, skills = engine_of(env.database), SkillEntry.objects.all()

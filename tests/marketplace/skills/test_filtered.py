@@ -39,8 +39,8 @@ def test_a_list_of_a_tag_has_its_true_length_and_its_facets_say_that_they_were_c
     monkeypatch.setattr(filtered, "MOST_SAMPLED", 3)
     monkeypatch.setattr(filtered, "MOST_COUNTED", 4)
     for number in range(6):
-        said = {"metadata": {"tags": "pdf"}, "verdict": "clear" if number else "notes"}
-        publish_example(env, name=f"skill-{number}", **said)
+        verdict = "clear" if number else "notes"
+        publish_example(env, name=f"skill-{number}", metadata={"tags": "pdf"}, verdict=verdict)
     page = list_skills(env, SkillFilters(tag="pdf"), count=True, facets=("verdict", "license", "tag"))
     assert page.total == (6, False)
     assert page.facets["license"] == [("MIT", 3, True)]
