@@ -28,6 +28,20 @@ _EXTERNAL: Final = shape(
         "findings": listed({}),
     }
 )
+_NEIGHBOUR: Final = {
+    **dict.fromkeys(("slug", "displayName", "ownerHandle", "version", "verdict", "page"), TEXT),
+    "share": {"type": "number", "minimum": 0, "maximum": 1},
+    **dict.fromkeys(("sameText", "publishedEarlier"), BOOLEAN),
+    "firstPublishedAt": MOMENT_OR_NULL,
+    "verdictWarning": TEXT_OR_NULL,
+}
+_ALIKE: Final = shape(
+    {
+        **dict.fromkeys(("slug", "version"), TEXT),
+        "origin": or_null(shape({"relation": {"enum": ["copyOf", "derivedFrom"]}, **_NEIGHBOUR})),
+        "items": listed(shape(_NEIGHBOUR)),
+    }
+)
 _PAST: Final = shape(
     {
         "scanner": TEXT_OR_NULL,
@@ -140,6 +154,7 @@ def of_one_skill(address: str, named: tuple[dict[str, Any], ...], end: str) -> d
             shape({**SCANS, "items": listed(_PAST)}),
             *(VERSION, TAG),
         ),
+        f"{address}/alike": read("alike", "Return the skills with the same or similar text.", _ALIKE, *(VERSION, TAG)),
         f"{address}/repo-health": read("repoHealth", "Return whether the repository of a skill answers.", _HEALTH),
         f"{address}/provenance": read("provenance", "Return what is signed of a version.", _PROVENANCE, VERSION, TAG),
     }

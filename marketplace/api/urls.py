@@ -6,6 +6,7 @@ from django.urls import URLPattern, path
 
 from marketplace.api import (
     account,
+    alike,
     apm,
     blocklist,
     clawhub,
@@ -36,6 +37,7 @@ def _of_one_skill(address: str) -> list[URLPattern]:
         path(f"{address}/verify", clawhub.verify),
         path(f"{address}/external-scans", external_scans.external_scans),
         path(f"{address}/scans", past_scans.past_scans),
+        path(f"{address}/alike", alike.alike),
         path(f"{address}/repo-health", repo_health.repo_health),
         path(f"{address}/provenance", provenance.provenance),
     ]

@@ -44,6 +44,7 @@ GROUPS: Final = (
             Call(
                 "GET /api/v1/collections", "Sets of skills that operators put together; {slug} behind it for one set."
             ),
+            Call("GET /api/v1/skills/{slug}/alike?version=", "Skills with similar text, and the one that it is from."),
             Call("GET /api/v1/skills/{slug}/repo-health", "Whether its repository answers, since when, as seen when."),
         ),
     ),

@@ -170,7 +170,7 @@ def _single(sample: Sample) -> Iterator[str]:
     for named in (f"{api}/skills/{sample.slug}", of_owner, f"{api}/skills/{owner}/{repository}/{sample.slug}"):
         yield from (named, f"{named}/versions", f"{named}/versions/{sample.version}")
         yield from (f"{named}/file?path=SKILL.md", f"{named}/install", f"{named}/moderation", f"{named}/verify")
-        yield from (f"{named}/scans", f"{named}/external-scans", f"{named}/repo-health")
+        yield from (f"{named}/scans", f"{named}/external-scans", f"{named}/repo-health", f"{named}/alike")
         yield f"{named}/provenance"
         versions = urlencode({"from": sample.version, "to": sample.version})
         yield from (f"{named}/versions/diff?{versions}", f"{named}/versions/compare?{versions}")

@@ -45,6 +45,7 @@ BOUNDED: Final = {
     "collection install": "one for each client",
     "comparison files": "those of two versions",
     "externalScans items": "one for each scanner",
+    "alike items": "the five that are most alike",
     "scans items": "the newest 50 of each scanner",
     "provenance log": "what the log says of one version",
     "submission history": "the steps of one submission",

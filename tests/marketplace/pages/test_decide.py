@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from marketplace.catalog import quarantine_skill
-from marketplace.models import DownloadDay, SkillEntry
+from marketplace.models import DownloadDay, SkillEntry, SkillVersion
 from marketplace.skills.audience import show_to
 from tests.marketplace.pages.page_factory import publish
 from vskill.accounts.audiences import MEMBERS
@@ -83,6 +83,24 @@ async def test_a_changed_skill_is_named_as_a_fork_of_the_earlier_one(env: Worker
     assert re.search(r"Derived from steps-sibling of acme \(9\d % the same\), which was published earlier, ", fork)
     for other in ("steps", "steps-half", "steps-sibling"):
         assert "Derived from" not in await page(f"/skills/{other}")
+
+
+def test_programs_are_told_what_a_skill_is_derived_from(env: WorkerEnv) -> None:
+    _publish_forks(env)
+    told = Client().get("/api/v1/skills/steps-fork/alike").json()
+    assert {one: told["origin"][one] for one in ("relation", "slug", "sameText", "publishedEarlier")} == {
+        "relation": "derivedFrom",
+        "slug": "steps-sibling",
+        "sameText": False,
+        "publishedEarlier": True,
+    }
+    assert 0.9 < told["origin"]["share"] < 1
+    assert [one["slug"] for one in told["items"]] == ["steps-sibling", "steps"]
+    assert Client().get("/api/v1/skills/steps/alike").json()["origin"] is None
+    text = SkillVersion.objects.get(name="steps").skill_md.split("---\n", 2)[2]
+    publish(env, "steps-copy", text=text, repo_url="https://github.com/d/s")
+    copied = Client().get("/api/v1/skills/steps-copy/alike").json()["origin"]
+    assert (copied["relation"], copied["slug"], copied["share"]) == ("copyOf", "steps", 1)
 
 
 async def test_a_fork_names_nothing_that_is_private_or_withdrawn(env: WorkerEnv) -> None:

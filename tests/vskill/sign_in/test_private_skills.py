@@ -64,6 +64,7 @@ SHOWING: Final = (
             *("/api/v1/skills/{slug}", "/api/v1/skills/{slug}/versions", "/api/v1/skills/{slug}/install"),
             *("/api/v1/skills/{slug}/verify", "/api/v1/skills/{slug}/provenance", "/api/v1/skills/{slug}/scans"),
             *("/api/v1/skills/{handle}/{repo}/{slug}", "/api/v1/skills/{slug}/file?path=SKILL.md"),
+            "/api/v1/skills/{slug}/alike",
             *("/api/v1/search?q={word}", "/api/search?q={word}", "/api/v1/skills/search?q={word}"),
             *("/skills/{slug}/.well-known/agent-skills/index.json", "/{handle}/.well-known/agent-skills/index.json"),
             "/collections/everything/.well-known/agent-skills/index.json",
