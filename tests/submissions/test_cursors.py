@@ -37,6 +37,9 @@ WHO: Final[dict[str, Any]] = {"actor": "test", "reason": "test"}
 BOUNDED: Final = {
     "search results": "the best that were scored; the list of skills takes the same words and has a cursor",
     "searchForVskill results": "likewise",
+    "search notSearched": "words of one query",
+    "searchForVskill notSearched": "likewise",
+    "skill install": "one for each client",
     "logEntries entries": "by start and end, which count the entries of a log that only grows",
     "logInclusion hashes": "one proof",
     "logConsistency hashes": "one proof",
