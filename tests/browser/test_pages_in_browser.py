@@ -86,10 +86,13 @@ def test_a_submission_fits_every_width_and_asks_nobody_else(browser: Browser, se
 def test_many_skills_are_turned_over_by_keyboard_and_without_scripts(browser: Browser, server: Server) -> None:
     with browser.without_scripts():
         browser.open(server.submissions["listing"], width=380)
-        browser.driver.find_element(By.ID, "choice-words").send_keys("frontmatter-is-in-no-name", Keys.ENTER)
+        with browser.leaving():
+            browser.driver.find_element(By.ID, "choice-words").send_keys("frontmatter-is-in-no-name", Keys.ENTER)
         assert "No skill matches" in browser.driver.page_source
-        browser.driver.find_element(By.LINK_TEXT, "Show the whole list").send_keys(Keys.ENTER)
-        browser.driver.find_element(By.CSS_SELECTOR, "[rel=next]").send_keys(Keys.ENTER)
+        with browser.leaving():
+            browser.driver.find_element(By.LINK_TEXT, "Show the whole list").send_keys(Keys.ENTER)
+        with browser.leaving():
+            browser.driver.find_element(By.CSS_SELECTOR, "[rel=next]").send_keys(Keys.ENTER)
         assert "51 to 100 of 120" in browser.driver.page_source
 
 
@@ -110,6 +113,15 @@ def test_pick_all_is_ticked_while_all_are_and_between_while_some_are(browser: Br
     browser.open(server.submissions["listing"], width=1280)
     ticked = browser.ask("[...document.querySelectorAll('[name=paths]:not(:disabled)')].every(box => box.checked)")
     assert browser.ask("document.querySelector('[data-check-all]').checked") is ticked
+
+
+def test_four_skills_stand_side_by_side_without_scrolling_and_a_wide_screen_has_more_cards(browser: Browser) -> None:
+    browser.open(PAGES["compare"])
+    assert browser.ask("(box => box.scrollWidth <= box.clientWidth)(document.querySelector('.compare'))")
+    for width, columns in ((1280, 2), (1920, 3)):
+        browser.open("/skills", width=width)
+        tops = "[...document.querySelectorAll('.card')].map(card => card.getBoundingClientRect().top)"
+        assert browser.ask(tops).count(browser.ask(tops)[0]) == columns
 
 
 @pytest.mark.parametrize("error", ERRORS)
