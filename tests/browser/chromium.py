@@ -29,6 +29,7 @@ LOST_ON_PAPER: Final = """[...document.querySelectorAll('body *')].filter(one =>
   if (one.matches('button, .button, [role=search], [role=search] *, .tabs > input')) return true;
   // A list says by its dots that a description goes on.
   if (one.matches('.clamp')) return false;
+  if (one.matches('td, th') && one.scrollWidth > one.clientWidth + 1) return true;
   return (style.overflowX !== 'visible' && one.scrollWidth > one.clientWidth + 1)
     || (style.overflowY !== 'visible' && one.scrollHeight > one.clientHeight + 1);
 }).map(one => one.outerHTML.slice(0, 120))"""
