@@ -122,7 +122,13 @@ def test_a_file_that_is_not_shown_says_what_was_found_in_it_and_marks_nothing(en
     publish(env, files={"data.txt": b"x" * (LARGEST_SHOWN + 1), "a.bin": b"\0"}, findings=found)
     page = shown("/skills/release-notes/files/data.txt?lines=5001-10000")
     assert "1 finding in this file.</b> Its lines are not shown here" in page
-    for words in ("A key", "AKIA", "Bring the text along in a file.", "data.txt:9", "No engine has read this file"):
+    for words in (
+        "A key",
+        "AKIA",
+        "Bring the text along in a file.",
+        "data.txt:9",
+        "No engine has read all of this file",
+    ):
         assert words in page
     assert "are marked" not in page
     assert "#L9" not in page
