@@ -127,7 +127,7 @@ def test_a_file_that_is_not_shown_says_what_was_found_in_it_and_marks_nothing(en
         "AKIA",
         "Bring the text along in a file.",
         "data.txt:9",
-        "No engine has read all of this file",
+        "No engine has read all of it",
     ):
         assert words in page
     assert "are marked" not in page
