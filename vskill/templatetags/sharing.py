@@ -1,4 +1,4 @@
-"""The tag by which every page tells other sites what a preview of it shows (Open Graph)."""
+"""The tag by which a page tells other sites what a preview of it shows (Open Graph)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ register = template.Library()
 def preview(context: template.Context) -> dict[str, str]:
     """Return what a preview of the page shows: its own title, description and address, and the picture of the product.
 
-    It is empty for a page outside an environment, such as that of an unknown host: a preview needs an address.
+    A page asks for it in its block ``preview``, if it is for everybody: the address of another can bear a secret. It is
+    empty outside an environment, as a preview needs an address.
     """
     env, request = get_worker_env(), context.get("request")
     if env is None or request is None:
