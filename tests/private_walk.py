@@ -88,6 +88,8 @@ def _posted() -> Iterator[Asked]:
         ("skills/list", {}),
         ("skills/get", {"uri": "skill://{slug}/SKILL.md"}),
         ("resources/read", {"uri": "skill://{slug}/SKILL.md"}),
+        ("resources/list", {}),
+        ("tools/call", {"name": "search_skills", "arguments": {"query": "{slug}"}}),
     ):
         yield Asked("post", "/mcp", _json(jsonrpc="2.0", id=1, method=method, params=params))
     for name in ("{handle}/{slug}", "{handle}", "-/everything"):

@@ -46,6 +46,12 @@ class ApiError(MarketplaceError):
         self.status = status
 
 
+class NotJson(ApiError):
+    """The body of a request is no JSON."""
+
+    code = "not_json"
+
+
 @dataclass(frozen=True)
 class ApiCall:
     """One call of the API: the request, its environment, and the parameters in its path by name."""
@@ -208,6 +214,14 @@ def requested_limit(call: ApiCall, default: int, highest: int) -> int:
 
 def json_body(call: ApiCall) -> dict[str, Any]:
     """Return the JSON object in the body of a request; raise ``ApiError`` for any other body."""
+    body = json_value(call)
+    if not isinstance(body, dict):
+        raise ApiError(400, "The body is a JSON object.")
+    return body
+
+
+def json_value(call: ApiCall) -> Any:
+    """Return the JSON in the body of a request; raise ``NotJson`` for what is none, and ``ApiError`` for too much."""
     length = call.request.headers.get("Content-Length") or "0"
     # A server of HTTP refuses such a header; another way in may not.
     if not (length.isascii() and length.isdigit()):
@@ -215,9 +229,6 @@ def json_body(call: ApiCall) -> dict[str, Any]:
     if len(length) > _LENGTH_DIGITS or int(length) > _BODY_LIMIT:
         raise ApiError(413, "The body is too long.")
     try:
-        body = json.loads(call.request.body or b"{}")
+        return json.loads(call.request.body or b"{}")
     except (ValueError, RecursionError) as error:
-        raise ApiError(400, "The body is not JSON.") from error
-    if not isinstance(body, dict):
-        raise ApiError(400, "The body is a JSON object.")
-    return body
+        raise NotJson(400, "The body is not JSON.") from error

@@ -1,1 +1,1 @@
-"""Published skills over MCP: the methods of the skills extension (SEP-2640), read only, at one address."""
+"""Published skills over MCP at one address, read only: resources, a search, and the skills extension (SEP-2640)."""

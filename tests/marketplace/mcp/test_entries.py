@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from marketplace.mcp.views import PROTOCOL
 from tests.marketplace.factories import publish_example
 from vskill.environments import WorkerEnv
 
@@ -26,4 +25,4 @@ def test_a_front_matter_that_cannot_be_read_leaves_the_list_to_the_others(env: W
     answer: Any = client.post("/mcp", json.dumps(message), content_type="application/json")
     assert answer.status_code == 200
     told = json.loads(answer.content)["result"]["skills"]
-    assert "hello-skill" in {one["frontmatter"]["name"] for one in told}, PROTOCOL
+    assert "hello-skill" in {one["frontmatter"]["name"] for one in told}

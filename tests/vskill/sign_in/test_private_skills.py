@@ -73,7 +73,7 @@ SHOWING: Final = (
             *("/api/v1/skills/-/scan/{scan}/download", "/api/v1/skills/-/scan/download/{slug}?version={version}"),
         )
     ),
-    *(one for one in every_request() if one.path == "/mcp" and "skills/" in one.data),
+    *(one for one in every_request() if one.path == "/mcp" and re.search("/list|/get|/call", one.data)),
 )
 NEVER_SHOWING: Final = tuple(Asked("get", path) for path in ("/sitemap.xml", "/sitemap/0", "/api/v1/log/entries"))
 OF_A_SKILL: Final = (
