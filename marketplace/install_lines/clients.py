@@ -23,10 +23,24 @@ LABELS: Final = {
 # Stands in commands for a token of whoever runs them, where the registry shows something to none but those it knows.
 TOKEN: Final = "TOKEN"  # noqa: S105 - a word
 _BEARING: Final = f"Authorization: Bearer {TOKEN}"
+_VARIABLE: Final = "VSKILL_TOKEN"
 APM_NOTE: Final = (
     "It installs for the agents that the project has a folder of, such as .claude, or for those named with -t."
     " The third line makes this registry the one that apm asks for all such names, in every project of yours."
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """A host of MCP and the ``command`` by which it connects to the registry."""
+
+    key: str
+    command: str
+
+    @property
+    def label(self) -> str:
+        """Return the name of the host."""
+        return LABELS[self.key]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +49,7 @@ class InstallLine:
 
     ``installs`` says of one skill in words which version that is; of a set it is empty. ``follow`` is the command for
     those who want later versions too, empty where the other one does that or where there is none. ``before`` is what a
-    client wants to be told before it takes another version.
+    client wants to be told before it takes another version. ``hosts`` have commands of their own for the same.
     """
 
     key: str
@@ -44,6 +58,7 @@ class InstallLine:
     installs: str = ""
     follow: str = ""
     before: str = ""
+    hosts: tuple[Host, ...] = ()
 
     @property
     def label(self) -> str:
@@ -135,3 +150,15 @@ def with_curl(archives: Sequence[Archive], *, bearing: bool = False) -> str:
         return f"{curl} {fetched[0]}\necho {sums[0]} | sha256sum -c"
     on = " \\\n  "
     return on.join([curl, *fetched]) + "\n" + on.join(["printf '%s\\n'", *sums]) + " | sha256sum -c"
+
+
+def hosts_of_mcp(base: str, *, bearing: bool = False) -> tuple[Host, ...]:
+    """Return the hosts of MCP that connect to the registry by a command; ``bearing`` is whether that needs a token."""
+    name, address = plugin_list_name(base, ""), shlex.quote(f"{base}/mcp")
+    header = f" --header {shlex.quote(_BEARING)}" if bearing else ""
+    # It reads the token whenever it starts.
+    variable, known = (f" --bearer-token-env-var {_VARIABLE}", f"export {_VARIABLE}={TOKEN}\n") if bearing else ("", "")
+    return (
+        Host("claude", f"claude mcp add --transport http {name} {address}{header}"),
+        Host("codex", f"{known}codex mcp add {name} --url {address}{variable}"),
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from marketplace.addresses import archive_href, catalogue_name
-from marketplace.install_lines.clients import APM_NOTE, Archive, InstallLine, with_curl
+from marketplace.install_lines.clients import APM_NOTE, Archive, InstallLine, hosts_of_mcp, with_curl
 from marketplace.install_lines.commands import commands
 from marketplace.judgement import Judgement, judge, verdict_of
 from marketplace.models import SkillEntry, SkillVersion
@@ -50,12 +50,10 @@ def lines_of_skill(env: WorkerEnv, skill: SkillEntry, version: SkillVersion, bas
     lines.append(InstallLine("curl", curl, "Says OK only for the archive that was checked.", installs))
     uri = uri_of_skill(slug, version.skill_md)
     if uri and number == skill.latest_version:
-        note = (
-            f"The address for a host with the skills extension of MCP, such as fastmcp. The skill is {uri} there."
-            " Claude Code and Codex do not have the extension."
-        )
+        note = f"The address of the registry for hosts of MCP. The skill is {uri} there: ask your agent to read it."
         sent = " The host sends the token as a bearer token." if bearing else ""
-        lines.append(InstallLine("mcp", f"{base}/mcp", note + sent, "Always the latest version"))
+        hosts = hosts_of_mcp(base, bearing=bearing)
+        lines.append(InstallLine("mcp", f"{base}/mcp", note + sent, "Always the latest version", hosts=hosts))
     return lines
 
 

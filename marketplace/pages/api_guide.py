@@ -64,6 +64,7 @@ GROUPS: Final = (
             Call("GET /skills/{slug}/download/{version}.zip", "The archive of exactly this version; also .tar.gz."),
             Call("GET /api/v1/skills/{slug}/file?path=&version=", "The bytes of one file."),
             Call("GET /skills/{slug}/.well-known/agent-skills/index.json", "What the client skills installs from."),
+            Call("POST /mcp", "A search and the skills over MCP, for hosts such as Claude Code and Codex."),
         ),
     ),
     CallGroup(

@@ -5,12 +5,14 @@ from __future__ import annotations
 import html
 import json
 import re
+import shlex
 import sys
 import threading
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 import pytest
 
@@ -174,10 +176,43 @@ def test_the_lines_for_apm(lines: dict[str, str], machine: ClientMachine) -> Non
 def test_the_lines_for_hosts_of_mcp(server: LiveServer, lines: dict[str, str], machine: ClientMachine) -> None:
     # What always gives the latest version is on no page of another one.
     assert "install-mcp" not in lines
-    address = commands_of_page(f"{server.url}/skills/hello-skill")["install-mcp"]
-    read = json.loads(machine.shell(f"{sys.executable} {HERE / 'read_skills.py'} {address}"))
+    offered = commands_of_page(f"{server.url}/skills/hello-skill")
+    read = json.loads(machine.shell(f"{sys.executable} {HERE / 'read_skills.py'} {offered['install-mcp']}"))
     [uri] = read
     assert any(uri in line for line in lines_of_page(f"{server.url}/skills/hello-skill"))
+    if CLAUDE.exists():
+        assert connected_to_claude_code(machine, offered["mcp-claude"])
+    if CODEX.exists():
+        [seen] = connected_to_codex(machine, offered["mcp-codex"])
+        assert (seen["serverInfo"]["name"], list(seen["tools"])) == ("vskill", ["search_skills"])
+        assert [one["uri"] for one in seen["resources"]] == [uri]
+
+
+def connected_to_claude_code(machine: ClientMachine, command: str) -> bool:
+    """Add a server of MCP to Claude Code, and return whether it says that it is connected."""
+    machine.shell(command)
+    return "✔ Connected" in machine.shell("claude mcp list")
+
+
+def connected_to_codex(machine: ClientMachine, command: str) -> list[dict[str, Any]]:
+    """Add a server of MCP to Codex, and return what Codex has read of each that it knows.
+
+    Its server for editors tells that without a model, and ends without an answer once there is nothing more to read.
+    """
+    messages = (
+        {"id": 1, "method": "initialize", "params": {"clientInfo": {"name": "test", "version": "1"}}},
+        {"method": "initialized"},
+        {"id": 2, "method": "mcpServerStatus/list", "params": {}},
+    )
+    sent = " ".join(shlex.quote(json.dumps(one)) for one in messages)
+    told = machine.shell(
+        f"set -e\n{command} >/dev/null 2>&1\ncoproc codex app-server 2>/dev/null\n"
+        f"printf '%s\\n' {sent} >&${{COPROC[1]}}\n"
+        "while read -r line; do [[ $line != '{\"id\":2,'* ]] || break; done <&${COPROC[0]}\n"
+        'kill $COPROC_PID\nprintf %s "$line"'
+    )
+    found: list[dict[str, Any]] = json.loads(told)["result"]["data"]
+    return found
 
 
 def test_the_lines_of_a_private_skill_take_a_token(env: WorkerEnv, server: LiveServer, machine: ClientMachine) -> None:
@@ -206,6 +241,14 @@ def test_the_lines_of_a_private_skill_take_a_token(env: WorkerEnv, server: LiveS
             assert "First." in (machine.work / place).read_text(), key
     assert machine.shell(lines["curl"].replace("TOKEN", token)) == "hello-skill.zip: OK\n"
     assert git in lines["skills"]
+    latest = commands_of_page(f"{server.url}/skills/hello-skill", token)
+    bearing = {key: latest[key].replace("TOKEN", token) for key in ("mcp-claude", "mcp-codex")}
+    if present["claude"]:
+        assert connected_to_claude_code(machine, bearing["mcp-claude"])
+    if present["codex"]:
+        # Without the token there are none.
+        [seen] = connected_to_codex(machine, bearing["mcp-codex"])
+        assert [one["name"] for one in seen["resources"]] == ["hello-skill"]
 
 
 def test_a_skill_that_git_would_change_has_no_line_for_it(env: WorkerEnv, server: LiveServer) -> None:
