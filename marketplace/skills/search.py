@@ -26,6 +26,8 @@ from marketplace.skills.slugs import base_slug
 
 MOST_SCORED: Final = 100
 MOST_LISTED: Final = 1000
+# Where fewer of the nearest documents than one of sixteen pass, the engine and the filters are asked together.
+_MOST_LOOKED_UP: Final = 2000
 MAX_QUERY_LENGTH: Final = 1000
 # Positions become negative scores, below those of all that is scored.
 _BELOW: Final = 2**62
@@ -61,13 +63,12 @@ class Hits:
         few: bool = False,
         namespace: str,
         best_first: bool = True,
-        asked: Asked | None = None,
-        engine: SearchEngine | None = None,
+        same: Hits | None = None,
     ) -> None:
         """Begin with nothing read.
 
         ``namespace`` is that of the ``skills``, ``few`` says that these are few, whatever the words are, ``best_first``
-        that the best are asked for, and ``asked`` and ``engine`` are those of other hits of the same query.
+        that the best are asked for, and ``same`` are other hits of the same query, by which it is known what is asked.
         """
         self._skills = skills
         self._every: QuerySet[SkillEntry] = SkillEntry.objects.using(skills.db)
@@ -75,15 +76,15 @@ class Hits:
         self._namespace = namespace
         self._best_first = best_first
         self._query = query
-        self._given = asked
-        self._engine = engine or engine_of(skills.db)
+        self._given = same.asked if same is not None else None
+        self._engine: SearchEngine = same._engine if same is not None else engine_of(skills.db)
         self._slug = base_slug(query[:200])
         self._first: list[Row] = []
         self._read = 0
         self._at_once = MOST_SCORED + 1
         self._names: list[Row] | None = None
         # What was read of documents, with how many were wanted, and of their skills.
-        self._documents: dict[tuple[Asked, bool, bool], tuple[int, list[int]]] = {}
+        self._documents: dict[tuple[Asked, bool, bool], tuple[int, list[int]]] = {} if same is None else same._documents
         self._looked_up: dict[int, Row | None] = {}
 
     @cached_property
@@ -110,7 +111,7 @@ class Hits:
 
     def among(self, skills: QuerySet[SkillEntry], *, few: bool = False) -> Hits:
         """Return what the same search finds among other ``skills``; ``few`` says that these are few."""
-        return Hits(skills, self._query, few=few, namespace=self._namespace, asked=self.asked, engine=self._engine)
+        return Hits(skills, self._query, few=few, namespace=self._namespace, same=self)
 
     @property
     def _terms(self) -> tuple[str, ...]:
@@ -149,17 +150,23 @@ class Hits:
         """Return the first rows by the nearest documents, ``None`` where there are too few of these to tell."""
         # Some are left out by what else the skills pass.
         some = most + most // 4
-        near = self._near(asked, some, in_names=in_names, whole_words=whole_words)
-        if near is None or (whole_words and len(near) < some):
-            return None
-        following: list[int] = []
-        if in_names and len(near) < MOST_SCORED:
-            # What else has the words is scored beside them: the skills of both are looked up by one statement.
-            ahead = self._at_once + self._at_once // 4
-            following = self._near(asked, ahead, in_names=False, whole_words=True) or []
-        self._look_up([*near, *following])
-        rows = [row for pk in near if (row := self._looked_up[pk]) is not None][:most]
-        return rows if len(rows) == most or len(near) < some else None
+        while True:
+            near = self._near(asked, some, in_names=in_names, whole_words=whole_words)
+            if near is None or (whole_words and len(near) < some):
+                return None
+            following: list[int] = []
+            if in_names and len(near) < MOST_SCORED:
+                # What else has the words is scored beside them: the skills of both are looked up by one statement.
+                ahead = self._at_once + self._at_once // 4
+                following = self._near(asked, ahead, in_names=False, whole_words=True) or []
+            self._look_up([*near, *following])
+            rows = [row for pk in near if (row := self._looked_up[pk]) is not None][:most]
+            if len(rows) == most or len(near) < some:
+                return rows
+            # As many as hold enough, if as large a part of them passes.
+            some = some * (most + most // 4) // max(1, len(rows))
+            if some > _MOST_LOOKED_UP:
+                return None
 
     def _near(self, asked: Asked, some: int, *, in_names: bool, whole_words: bool) -> list[int] | None:
         """Return the keys of the nearest documents; ``None`` where the engine gives its order by itself."""
