@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.http import HttpResponse
 from django.test import Client, override_settings
 
 from marketplace.catalog import quarantine_skill
+from marketplace.mcp.methods import METHODS
 from marketplace.mcp.versions import LATEST, SPOKEN, WITH_HANDSHAKE
 from marketplace.skills.search import MAX_QUERY_LENGTH
 from tests.marketplace.factories import publish_example
+from tests.marketplace.pages.test_list_cost import MOST_STATEMENTS, asked, reads_every_row
 from vskill.environments import WorkerEnv
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -208,3 +212,16 @@ def test_arguments_that_the_tool_does_not_take_are_told_to_the_agent(arguments: 
 def test_a_call_of_no_tool_is_an_error_of_the_protocol() -> None:
     for params in ({}, {"name": "rm"}, {"name": ["search_skills"]}, {"name": "search_skills", "arguments": []}):
         assert error(post(request("tools/call", **params))) == (200, -32602)
+
+
+def test_lists_and_the_search_take_few_statements_and_none_reads_every_skill(env: WorkerEnv) -> None:
+    for number in range(3):
+        publish_example(env, name=f"skill-{number}", skill_path=str(number))
+    search = {"name": "search_skills", "arguments": {"query": "skill"}}
+    for method, params in (("resources/list", {}), ("skills/list", {}), ("tools/call", search)):
+        told = asked(partial(METHODS[method], env, params))
+        assert 0 < len(told) <= MOST_STATEMENTS, method
+        # A table of the index of words is scanned for the words alone.
+        if connection.vendor == "sqlite":
+            steps = [step for one in told for step in reads_every_row(one)]
+            assert [step for step in steps if "VIRTUAL TABLE INDEX" not in step] == []
