@@ -37,7 +37,8 @@ def lines_of_skill(env: WorkerEnv, skill: SkillEntry, version: SkillVersion, bas
     latest.pop("clawhub", None)
     left_out = set() if has_tag(env, skill, version) else {*_BY_GIT, *(["skills"] if bearing else [])}
     # It warns of nothing, so that it is not offered what has findings.
-    if version.yanked_at is not None or judge(verdict_of(version), version.flag_reason) is Judgement.SUSPICIOUS:
+    suspicious = judge(verdict_of(version), version.flag_reason) is Judgement.SUSPICIOUS
+    if version.yanked_at is not None or suspicious:
         left_out.add("apm")
     notes, before = _notes(bearing=bearing), {"codex": f"codex plugin marketplace remove {catalogue_name(slug)}"}
     lines = [
@@ -50,9 +51,10 @@ def lines_of_skill(env: WorkerEnv, skill: SkillEntry, version: SkillVersion, bas
     lines.append(InstallLine("curl", curl, "Says OK only for the archive that was checked.", installs))
     uri = uri_of_skill(slug, version.skill_md)
     if uri and number == skill.latest_version:
-        note = f"The address of the registry for hosts of MCP. The skill is {uri} there: ask your agent to read it."
+        note = f"The address of the registry for hosts of MCP. The skill is {uri} there."
         sent = " The host sends the token as a bearer token." if bearing else ""
-        hosts = hosts_of_mcp(base, bearing=bearing)
+        # Both show an agent no warning, and have their lists of plugins, which do.
+        hosts = () if suspicious else hosts_of_mcp(base, bearing=bearing)
         lines.append(InstallLine("mcp", f"{base}/mcp", note + sent, "Always the latest version", hosts=hosts))
     return lines
 

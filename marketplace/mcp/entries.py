@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
 from django.db.models import F, QuerySet
 from django.db.models.functions import Substr
@@ -14,6 +14,9 @@ from marketplace.models import SkillEntry, SkillVersion
 from marketplace.skills.resource_uris import HEAD_CHARACTERS, accepted_frontmatter, resource_uri
 from marketplace.skills.visibility import fetchable_versions
 from vskill.environments import WorkerEnv
+
+# The name of what is said of findings, in the ``_meta`` of a skill and of its files.
+WARNING: Final = "vskill/warning"
 
 
 def entries_of(env: WorkerEnv, skills: Iterable[SkillEntry]) -> list[tuple[SkillEntry, dict[str, Any]]]:
@@ -57,5 +60,5 @@ def entry_of(skill: SkillEntry, version: SkillVersion, head: str) -> dict[str, A
         ],
     }
     if warning := said_of(version).warning:
-        entry["_meta"] = {"vskill/warning": warning}
+        entry["_meta"] = {WARNING: warning}
     return entry

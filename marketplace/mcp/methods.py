@@ -9,9 +9,10 @@ from typing import Any, Final
 from django.conf import settings
 
 from marketplace.api.lookup import archive_content, exact_version, visible_skill
+from marketplace.api.trust import said_of
 from marketplace.artifacts.archives import MANIFEST_NAME, read_member
 from marketplace.catalog import list_skills
-from marketplace.mcp.entries import entries_of, entry_of, with_heads
+from marketplace.mcp.entries import WARNING, entries_of, entry_of, with_heads
 from marketplace.mcp.errors import INVALID_PARAMS, Refused
 from marketplace.mcp.tools import call_tool, list_tools
 from marketplace.mcp.versions import SPOKEN, negotiated
@@ -126,6 +127,8 @@ def _read(env: WorkerEnv, params: Mapping[str, Any]) -> dict[str, Any]:
     except UnicodeDecodeError:
         shown["blob"] = base64.b64encode(content).decode()
         shown["mimeType"] = "application/octet-stream"
+    if warning := said_of(version).warning:
+        shown["_meta"] = {WARNING: warning}
     return {"contents": [shown]}
 
 

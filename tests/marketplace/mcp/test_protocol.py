@@ -182,6 +182,9 @@ def test_the_resources_are_the_skills_without_findings_on_one_page(env: WorkerEn
     for uri in uris.values():
         [read] = result("resources/read", uri=uri)["contents"]
         assert (read["uri"], read["mimeType"], "Says hello" in read["text"]) == (uri, "text/markdown", True)
+    for slug, warned in (("hello-skill", False), ("doubtful", True)):
+        [read] = result("resources/read", uri=f"skill://{slug}/scripts/run.sh")["contents"]
+        assert ("vskill/warning" in read.get("_meta", {})) == warned
     [template] = result("resources/templates/list")["resourceTemplates"]
     assert template["uriTemplate"].replace("{skill}", "hello-skill").replace("{+path}", "SKILL.md") in uris.values()
 

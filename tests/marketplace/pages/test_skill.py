@@ -65,6 +65,7 @@ async def test_a_skill_shows_how_each_client_installs_exactly_this_version(env: 
         assert shown.count(f"Version {version}") == 7
         # What takes no number is on no page of an older version.
         assert (f"{registry}/mcp" in shown) == (not query)
+        assert shown.count("mcp add") == (0 if query else 2)
         # Later versions are one step away.
         for line in (f"npx skills add {registry}/skills/release-notes<", "apm install 'acme/release-notes#>=1.2.0'"):
             assert line in shown
@@ -95,6 +96,8 @@ async def test_no_client_is_led_to_a_version_that_is_not_offered_to_it(
     assert await clients("?version=1.1.0") == ["skills", "clawhub", "curl"]
     await put(env, version="3.0.0", verdict="held_high", text="Doubtful.")
     assert await clients("") == ["skills", "claude", "codex", "clawhub", "git", "curl", "mcp"]
+    # Hosts of MCP show no warning.
+    assert "mcp add" not in await page("/skills/release-notes")
 
 
 async def test_the_address_of_a_version_for_clients_leads_people_to_its_page(env: WorkerEnv) -> None:
