@@ -145,6 +145,15 @@ CAPABILITIES: Final[dict[str, Words]] = {
     "mcp_tools_detected": Words("Brings tools", "It defines or connects MCP tools.", "plug"),
     "prompt_surface_risk": Words("Steers the model", "Parts of it reach the model as instructions.", "hook"),
     "scoped_identity": Words("Limited identity", "It signs in with an identity that is limited on purpose.", "user"),
+    # Those of the engine of this product.
+    "network": Words("Sends data", "It sends data over the network.", "globe"),
+    "sends_files": Words("Sends files", "It sends files over the network.", "globe", "hold"),
+    "runs_downloads": Words("Runs what it downloads", "It fetches code and runs it.", "code", "hold"),
+    "persists": Words("Stays after it ends", "It has something run again later.", "hook", "hold"),
+    "changes_agent_files": Words(
+        "Changes the agent's settings or memory", "It writes what the agent obeys later.", "pencil", "hold"
+    ),
+    "raises_rights": Words("Raises its rights", "It raises its rights, or takes protection off.", "alert", "hold"),
 }
 # What a skill does, by the names that its contract gives.
 DEEDS: Final[dict[str, Words]] = {
@@ -166,7 +175,17 @@ DEEDS: Final[dict[str, Words]] = {
 }
 # Capabilities that the contract speaks of in words of its own: where there is one, it is what counts.
 IN_CONTRACT: Final = frozenset(
-    {"shell_execution", "dynamic_code_execution", "delegated_authentication", "network_egress", "filesystem_read"}
+    {
+        "shell_execution",
+        "dynamic_code_execution",
+        "delegated_authentication",
+        "network_egress",
+        "filesystem_read",
+        "network",
+        "persists",
+        "changes_agent_files",
+        "raises_rights",
+    }
 )
 
 

@@ -33,7 +33,7 @@ _REDIRECT: Final = re.compile(
     r"|\"(?:defaultMode|permissionMode)\"\s*:\s*\"bypassPermissions|dangerouslySkipPermissions\"\s*:\s*true"
     r"|autoApprove\"\s*:\s*\[\s*\"\*|\"chat\.tools\.autoApprove\"\s*:\s*true"
 )
-_CAPABILITIES: Final = {
+CAPABILITIES: Final = {
     "sends": "network", "file-sent": "sends_files", "downloaded-code-run": "runs_downloads", "autostart-note":
         "persists",
     "profile-note": "persists", "agent-file-written": "changes_agent_files", "rights-raised": "raises_rights",
@@ -77,7 +77,7 @@ def judge(root: Path) -> Judgement:
             continue
         counts[sign.name, sign.part.file] += 1
         weighed[key] = (sign, severity)
-    capabilities = sorted({_CAPABILITIES[sign.name] for sign in signs if sign.name in _CAPABILITIES})
+    capabilities = sorted({CAPABILITIES[sign.name] for sign in signs if sign.name in CAPABILITIES})
     findings = _strongest(weighed.values())
     contract = contract_of(skill, signs, findings)
     return Judgement(findings, tuple(capabilities), (*skill.unread, *reading.unread), contract)
