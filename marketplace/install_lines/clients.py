@@ -23,7 +23,7 @@ LABELS: Final = {
 # Stands in commands for a token of whoever runs them, where the registry shows something to none but those it knows.
 TOKEN: Final = "TOKEN"  # noqa: S105 - a word
 _BEARING: Final = f"Authorization: Bearer {TOKEN}"
-_VARIABLE: Final = "VSKILL_TOKEN"
+_VARIABLE: Final = "SKILLS_TOKEN"
 APM_NOTE: Final = (
     "It installs for the agents that the project has a folder of, such as .claude, or for those named with -t."
     " The third line makes this registry the one that apm asks for all such names, in every project of yours."
