@@ -104,3 +104,9 @@ def test_a_line_to_copy_is_broken_within_no_name_and_no_option() -> None:
         ["export", "REGISTRY=", "http://127.0.0.1:8000/", "a"],
         ["npx", "x", "add", "http://127.0.0.1:8000/", "git/", "a/", "b-c.git", "b-c", "@d-e", "--in-all"],
     ]
+
+
+def test_a_secret_to_copy_is_one_word() -> None:
+    secret = f"whsec_{'aB3/' * 10}=="
+    shown = Template("{% load ui %}{% copy_block 'one' text %}").render(Context({"text": secret}))
+    assert f"<span>{secret}</span>" in shown

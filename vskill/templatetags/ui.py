@@ -26,6 +26,8 @@ _STEPS: Final = (("day", 86_400), ("hour", 3_600), ("minute", 60), ("second", 1)
 # Where a word of a command may be broken: behind a slash of a path and the equals sign of a variable, and before what
 # belongs to a name. A browser would do it behind the hyphens of names and options.
 _BREAK: Final = re.compile(r"(?<=[^/:]/)(?=[^/])|(?<=[A-Z]=)|(?=[@#])")
+# A secret is one word: its slashes are none of a path.
+_SECRET: Final = re.compile(r"[A-Za-z0-9+/=_-]{40,}")
 _BADGES: Final = {
     "active": "clock",
     "published": "check",
@@ -71,7 +73,8 @@ def copy_block(identifier: str, text: str, what: str = "command") -> dict[str, s
 
 def _unbroken(line: str) -> SafeString:
     """Return a line of text whose words are broken only where ``_BREAK`` says, unless they are longer than a line."""
-    parts = (part for word in re.split(r"(\s+)", line) for part in _BREAK.split(word) if part)
+    words = ([word] if _SECRET.fullmatch(word) else _BREAK.split(word) for word in re.split(r"(\s+)", line))
+    parts = (part for word in words for part in word if part)
     return format_html_join(
         "", "{}", ((part if part.isspace() else format_html("<span>{}</span>", part),) for part in parts)
     )

@@ -176,6 +176,7 @@ class TestFeed:
         self, env: WorkerEnv, client: Client, ada: Any, told: dict[str, str]
     ) -> None:
         def new_address() -> str:
+            # Without what keeps the parts of an address together.
             shown = re.sub(r"</?span[^>]*>", "", client.post(PAGE, {"do": "feed"}).content.decode())
             [path] = set(re.findall(r"/feeds/notifications/[\w-]{40,}\.atom", shown))
             return str(path)
