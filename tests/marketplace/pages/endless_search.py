@@ -15,11 +15,12 @@ def make_endless(namespace: str, vendor: str) -> list[str]:
     columns = f"1 AS id, '{namespace}' AS namespace, -1 - a.i - b.i - c.i - d.i AS skill_id, {texts}"
     vectors = f", array_to_tsvector(ARRAY['{WORD}']) AS words, array_to_tsvector(ARRAY['{WORD}']) AS names"
     indexed = f"INSERT INTO marketplace_searchfts(rowid, body) VALUES (1, '{WORD}')"  # noqa: S608 - our own names
+    known = f"INSERT INTO marketplace_searchword VALUES ('{WORD}')"  # noqa: S608 - our own names
     chosen = columns + (vectors if vendor == "postgresql" else "")
     combined = "numbers a, numbers b, numbers c, numbers d"
     return [
         "ALTER TABLE marketplace_searchdocument RENAME TO the_documents",
-        *([indexed] if vendor == "sqlite" else []),
+        indexed if vendor == "sqlite" else known,
         f"CREATE VIEW marketplace_searchdocument AS {numbers} SELECT {chosen} FROM {combined}",  # noqa: S608 - our own names
     ]
 
@@ -30,9 +31,7 @@ def make_usual(vendor: str) -> list[str]:
         "DROP VIEW marketplace_searchdocument",
         "ALTER TABLE the_documents RENAME TO marketplace_searchdocument",
         # The word was written into the index alone.
-        *(
-            ["INSERT INTO marketplace_searchfts(marketplace_searchfts) VALUES ('rebuild')"]
-            if vendor == "sqlite"
-            else []
-        ),
+        "INSERT INTO marketplace_searchfts(marketplace_searchfts) VALUES ('rebuild')"
+        if vendor == "sqlite"
+        else f"DELETE FROM marketplace_searchword WHERE word = '{WORD}'",  # noqa: S608 - our own names
     ]
