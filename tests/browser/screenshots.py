@@ -85,11 +85,17 @@ def shoot(browser: Browser, name: str, path: str = "", *, width: int = DESKTOP, 
 
 def shoot_the_queue_at_work(browser: Browser, variables: dict[str, str]) -> None:
     """Submit the demo while the page of the queue is open, and take the screenshot while messages wait."""
+
+    def manage(*arguments: str) -> None:
+        subprocess.run([sys.executable, "manage.py", *arguments], cwd=ROOT, env=variables, check=True)
+
+    # Else the demo is worked off before the page is renewed.
+    manage("pause", "A picture is taken.")
+    manage("load_demo")
     browser.open("/queue")
-    loading = subprocess.Popen([sys.executable, "manage.py", "load_demo"], cwd=ROOT, env=variables)
     browser.until(f"document.querySelectorAll('{WAITING}').length > 2", seconds=LIMIT_SECONDS)
-    shoot(browser, "queue")
-    loading.wait(timeout=LIMIT_SECONDS)
+    manage("resume")
+    shoot(browser, "queue", "/queue")
     browser.until(f"!document.querySelector('{WAITING}')", seconds=LIMIT_SECONDS)
 
 
