@@ -19,6 +19,7 @@ import pytest
 
 from tests.docs.production import command_of, in_place, read
 from tests.end_to_end.processes import ROOT, free_port, instance, until
+from tests.page_text import without_inline_tags
 from tests.submissions.source.https_host import CERTIFICATE, KEY
 
 NGINX: Final = shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin")
@@ -126,15 +127,10 @@ def site(django_db_setup: None, tmp_path_factory: pytest.TempPathFactory) -> Ite
         yield Site(http, https, log)
 
 
-def without_marks(page: str) -> str:
-    """Return a page without what keeps the words of its lines together."""
-    return re.sub(r"</?span[^>]*>", "", page)
-
-
 def test_pages_are_served_over_tls_under_the_address_that_the_visitor_used(site: Site) -> None:
     response, page = site.request("/about/api")
     assert response.status == 200
-    assert f"https://{HOST}/api/v1/submissions" in without_marks(page)
+    assert f"https://{HOST}/api/v1/submissions" in without_inline_tags(page)
     assert response.headers["Strict-Transport-Security"] == "max-age=31536000"
 
 
@@ -149,7 +145,7 @@ def test_the_server_learns_the_clients_address_and_not_what_the_client_claims(si
     claims = {"X-Forwarded-For": "203.0.113.9", "X-Forwarded-Proto": "http"}
     response, page = site.request("/about/api?seen", headers=claims, source="127.0.0.7")
     assert response.status == 200
-    assert f"https://{HOST}/api/v1/submissions" in without_marks(page)
+    assert f"https://{HOST}/api/v1/submissions" in without_inline_tags(page)
     [line] = [line for line in site.log.read_text().splitlines() if "/about/api?seen" in line]
     assert " 127.0.0.7:" in line
     assert "203.0.113.9" not in line

@@ -15,6 +15,7 @@ from marketplace.catalog import quarantine_skill, quarantine_version, rename_ski
 from marketplace.flags import FlagKind, clear, flag
 from tests.marketplace.factories import publish_example
 from tests.marketplace.pages.page_factory import finding
+from tests.page_text import without_inline_tags
 from vskill.environments import WorkerEnv
 from vskill.web.middleware import CONTENT_SECURITY_POLICY
 
@@ -104,7 +105,7 @@ def test_the_page_of_a_skill_says_how_it_is_shared(client: Client, env: WorkerEn
     name = re.sub(r"\.[0-9a-f]{12}(?=\.png)", "", image.partition("/static/")[2])
     assert image.startswith(f"{BASE}/static/vskill/preview")
     assert finders.find(name) is not None
-    text = re.sub(r"</?span[^>]*>", "", shown)
+    text = without_inline_tags(shown)
     assert f"[![vskill: hello-skill]({BASE}/skills/hello-skill/badge.svg)]({BASE}/skills/hello-skill)" in text
     link = re.findall(r'application/json\+oembed"[^>]*href="([^"]+)"', shown)[0].replace("&amp;", "&")
     body = client.get(link.removeprefix(BASE)).json()

@@ -17,6 +17,7 @@ from submissions.notification_models import NotificationPreference, Notification
 from submissions.notifications.subscriptions import Way, Wish, add, add_webhook, disable
 from submissions.outbox import Kind
 from tests.marketplace.factories import publish_example
+from tests.page_text import without_inline_tags
 from tests.submissions.factories import make_submission
 from tests.submissions.notifications.receiver import receiver
 from tests.submissions.notifications.told import end, person, run_deliver
@@ -176,8 +177,7 @@ class TestFeed:
         self, env: WorkerEnv, client: Client, ada: Any, told: dict[str, str]
     ) -> None:
         def new_address() -> str:
-            # Without what keeps the parts of an address together.
-            shown = re.sub(r"</?span[^>]*>", "", client.post(PAGE, {"do": "feed"}).content.decode())
+            shown = without_inline_tags(client.post(PAGE, {"do": "feed"}).content.decode())
             [path] = set(re.findall(r"/feeds/notifications/[\w-]{40,}\.atom", shown))
             return str(path)
 
