@@ -16,7 +16,7 @@ from marketplace.models import SigningKey, SkillVersion
 from marketplace.provenance.keys import as_jwk
 from marketplace.provenance.known_keys import known_keys
 from marketplace.provenance.reading import find_signature, leaves_about, signs
-from marketplace.provenance.trust import both_trusted, compromised_since
+from marketplace.provenance.trust import both_trusted, compromised_since, signature_state
 from vskill.environments import WorkerEnv
 from vskill.kv.clock import isoformat
 
@@ -110,23 +110,22 @@ def provenance(call: ApiCall) -> HttpResponse:
 def signature_fields(env: WorkerEnv, version: SkillVersion, base: str) -> dict[str, Any]:
     """Return what ``clawhub skill verify`` says of the signature of a version; the client prints it as it is.
 
-    Its ``status`` is ``signed``, ``pending`` (a registry that signs has not signed it yet), ``unsigned``, or
-    ``untrusted`` where somebody else may have had the key. ``base`` is the address of the registry.
+    Its ``status`` is what ``signature_state`` says. ``base`` is the address of the registry.
     """
     signature = find_signature(env, version)
+    status = signature_state(env, signature)
     if signature is None:
-        waits = signs(env)
-        return {"status": "pending" if waits else "unsigned", "reason": NOT_YET if waits else NOT_SIGNING}
+        return {"status": status, "reason": NOT_YET if status == "pending" else NOT_SIGNING}
     told: dict[str, Any] = {
         "signedAt": milliseconds(signature.signed_at),
         "keyId": signature.key.key_id,
         "modelSignatureKeyId": signature.files_key.key_id,
     }
-    if not both_trusted(signature):
-        return {"status": "untrusted", "reason": COMPROMISED, **told}
+    if status == "untrusted":
+        return {"status": status, "reason": COMPROMISED, **told}
     address = base + archive_href(version.skill.slug, version.version, "{}")
     files = {"statement": address.replace("{}", "intoto.json"), "modelSignature": address.replace("{}", "model.sig")}
-    return {"status": "signed", **told, **files, "keys": f"{base}{reverse('marketplace:signing-keys')}"}
+    return {"status": status, **told, **files, "keys": f"{base}{reverse('marketplace:signing-keys')}"}
 
 
 def signature_response(call: ApiCall, version: SkillVersion, kind: str) -> HttpResponseBase:

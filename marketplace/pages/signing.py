@@ -14,7 +14,7 @@ from marketplace.pages.skill import Found
 from marketplace.provenance.known_keys import known_keys
 from marketplace.provenance.log import latest_head
 from marketplace.provenance.reading import find_signature, leaves_about, signs
-from marketplace.provenance.trust import both_trusted, compromised_since
+from marketplace.provenance.trust import both_trusted, compromised_since, signature_state
 from vskill.environments import WorkerEnv
 
 # Of the newest entries; the API has all of them.
@@ -51,15 +51,11 @@ def signing(env: WorkerEnv, found: Found, base: str) -> dict[str, Any]:
 
 
 def signing_in_short(env: WorkerEnv, found: Found) -> dict[str, Any]:
-    """Return in one word whether a version is ``signed``, and when and by which key.
-
-    The ``state`` is ``untrusted`` where somebody else may have had the key, ``pending`` where the version waits for its
-    signature, and ``unsigned`` where the registry does not sign.
-    """
+    """Return the ``state`` of a version's signature, by ``signature_state``, and when and by which key it is signed."""
     signature = find_signature(env, found.version)
+    state = signature_state(env, signature)
     if signature is None:
-        return {"state": "pending" if signs(env) else "unsigned"}
-    state = "signed" if both_trusted(signature) else "untrusted"
+        return {"state": state}
     return {"state": state, "at": signature.signed_at, "key": signing_key(signature.key)}
 
 

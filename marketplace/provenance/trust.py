@@ -8,6 +8,8 @@ from django.db.models import F, Q
 
 from marketplace.models import SigningKey, VersionSignature
 from marketplace.provenance.keys import SigningKeyError
+from marketplace.provenance.reading import signs
+from vskill.environments import WorkerEnv
 from vskill.kv.clock import isoformat
 
 TRUSTED_HEADS = Q(key__compromised_since=None) | Q(signed_at__lt=F("key__compromised_since"))
@@ -28,6 +30,17 @@ def is_trusted(key: SigningKey, signed_at: datetime) -> bool:
 def both_trusted(signature: VersionSignature) -> bool:
     """Tell whether the statement and the signature of the files of a version are trusted."""
     return all(is_trusted(key, signature.signed_at) for key in (signature.key, signature.files_key))
+
+
+def signature_state(env: WorkerEnv, signature: VersionSignature | None) -> str:
+    """Return in one word what is so of the ``signature`` of a version, ``None`` where it has none.
+
+    That is ``signed``; ``untrusted`` where somebody else may have had the key; ``pending`` where the version waits for
+    its signature; or ``unsigned`` where the registry does not sign.
+    """
+    if signature is None:
+        return "pending" if signs(env) else "unsigned"
+    return "signed" if both_trusted(signature) else "untrusted"
 
 
 def compromised_since(signature: VersionSignature) -> datetime | None:
