@@ -131,30 +131,6 @@ SEVERITIES: Final[dict[str, Words]] = {
     "info": Words("Info", "", "info"),
 }
 
-# Capabilities by the names that engines give them; others are shown by their own name.
-CAPABILITIES: Final[dict[str, Words]] = {
-    "shell_execution": Words("Runs commands", "It runs commands of the system.", "terminal", "hold"),
-    "dynamic_code_execution": Words("Runs code it builds", "It builds or loads code and runs it.", "code", "hold"),
-    "install_time_execution": Words("Runs on installation", "Installing it runs something.", "package", "hold"),
-    "delegated_authentication": Words(
-        "Uses credentials", "It reads keys, tokens or sign-ins, or forwards them.", "key", "hold"
-    ),
-    "network_egress": Words("Uses the network", "It sends or fetches data over the network.", "globe"),
-    "filesystem_write": Words("Writes files", "It creates, changes or deletes files.", "pencil"),
-    "filesystem_read": Words("Reads files", "It reads files beyond its own text.", "folder"),
-    "mcp_tools_detected": Words("Brings tools", "It defines or connects MCP tools.", "plug"),
-    "prompt_surface_risk": Words("Steers the model", "Parts of it reach the model as instructions.", "hook"),
-    "scoped_identity": Words("Limited identity", "It signs in with an identity that is limited on purpose.", "user"),
-    # Those of the engine of this product.
-    "network": Words("Sends data", "It sends data over the network.", "globe"),
-    "sends_files": Words("Sends files", "It sends files over the network.", "globe", "hold"),
-    "runs_downloads": Words("Runs what it downloads", "It fetches code and runs it.", "code", "hold"),
-    "persists": Words("Stays after it ends", "It has something run again later.", "hook", "hold"),
-    "changes_agent_files": Words(
-        "Changes the agent's settings or memory", "It writes what the agent obeys later.", "pencil", "hold"
-    ),
-    "raises_rights": Words("Raises its rights", "It raises its rights, or takes protection off.", "alert", "hold"),
-}
 # What a skill does, by the names that its contract gives.
 DEEDS: Final[dict[str, Words]] = {
     "reads_files": Words("Reads files", "It reads files beyond its own text.", "folder"),
@@ -172,6 +148,28 @@ DEEDS: Final[dict[str, Words]] = {
     "addresses_agent": Words(
         "Turns the agent against its user", "It tells the agent to work against whom it serves.", "alert", "hold"
     ),
+}
+# Capabilities by the names that engines give them; others are shown by their own name.
+CAPABILITIES: Final[dict[str, Words]] = {
+    "shell_execution": Words("Runs commands", "It runs commands of the system.", "terminal", "hold"),
+    "dynamic_code_execution": Words("Runs code it builds", "It builds or loads code and runs it.", "code", "hold"),
+    "install_time_execution": Words("Runs on installation", "Installing it runs something.", "package", "hold"),
+    "delegated_authentication": Words(
+        "Uses credentials", "It reads keys, tokens or sign-ins, or forwards them.", "key", "hold"
+    ),
+    "network_egress": Words("Uses the network", "It sends or fetches data over the network.", "globe"),
+    "filesystem_write": Words("Writes files", "It creates, changes or deletes files.", "pencil"),
+    "filesystem_read": Words("Reads files", "It reads files beyond its own text.", "folder"),
+    "mcp_tools_detected": Words("Brings tools", "It defines or connects MCP tools.", "plug"),
+    "prompt_surface_risk": Words("Steers the model", "Parts of it reach the model as instructions.", "hook"),
+    "scoped_identity": Words("Limited identity", "It signs in with an identity that is limited on purpose.", "user"),
+    # Those of the engine of this product, of which most are deeds by another name.
+    "network": DEEDS["sends"],
+    "persists": DEEDS["persists"],
+    "changes_agent_files": DEEDS["changes_agent"],
+    "raises_rights": DEEDS["escalates"],
+    "sends_files": Words("Sends files", "It sends files over the network.", "globe", "hold"),
+    "runs_downloads": Words("Runs what it downloads", "It fetches code and runs it.", "code", "hold"),
 }
 # Capabilities that the contract speaks of in words of its own: where there is one, it is what counts.
 IN_CONTRACT: Final = frozenset(
