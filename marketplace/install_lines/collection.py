@@ -38,9 +38,8 @@ def set_needs_token(env: WorkerEnv, found: SkillSet) -> bool:
 
 def skills_of_set(base: str, slug: str, *, bearing: bool) -> str:
     """Return the command of ``skills`` for a collection; ``bearing`` is whether that needs a token."""
-    if bearing:
-        return f"{git_token(base)}\n{with_skills(shared_repository_url(base, slug), '--skill', '*')}"
-    return with_skills(base + collection_href(slug), "--skill", "*")
+    address = shared_repository_url(base, slug) if bearing else base + collection_href(slug)
+    return _token_for_git(base, bearing=bearing) + with_skills(address, "--skill", "*")
 
 
 def lines_of_collection(env: WorkerEnv, found: SkillSet, base: str) -> list[InstallLine]:
@@ -63,19 +62,18 @@ def lines_of_collection(env: WorkerEnv, found: SkillSet, base: str) -> list[Inst
         lines.append(InstallLine("skills", skills_of_set(base, slug, bearing=bearing), note))
     if by_git:
         lines += _by_lists(slug, base, by_git, bearing=bearing, missing=_left_out(members, by_git))
-    known = clawhub_token(base) if bearing else f"export {clawhub_registry(base)}"
-    one_by_one = "\n".join([known, *map(_clawhub, members)])
+    registry = clawhub_token(base) if bearing else f"export {clawhub_registry(base)}"
+    one_by_one = "\n".join([registry, *map(_clawhub, members)])
     lines.append(InstallLine("clawhub", one_by_one, "This client takes one skill at a time." + _pins(members)))
     if packages := with_apm(base, [_package(one) for one in members], bearing=bearing):
         note = f"What the set does not pin, apm update takes to later versions. {APM_NOTE}"
         lines.append(InstallLine("apm", packages, note))
     if by_git:
-        command = with_git(shared_repository_url(base, slug))
         note = "The whole set as one repository, which Claude Code, Codex and Cursor read as a list of plugins."
         lines.append(
             InstallLine(
                 "git",
-                f"{git_token(base)}\n{command}" if bearing else command,
+                _token_for_git(base, bearing=bearing) + with_git(shared_repository_url(base, slug)),
                 note + _left_out(members, by_git),
             )
         )
@@ -94,10 +92,10 @@ def lines_of_collection(env: WorkerEnv, found: SkillSet, base: str) -> list[Inst
 
 def _by_lists(slug: str, base: str, by_git: list[str], *, bearing: bool, missing: str) -> list[InstallLine]:
     repository, catalogue = shared_repository_url(base, slug), catalogue_name(slug)
-    codex = with_codex(repository, catalogue, by_git)
+    known = _token_for_git(base, bearing=bearing)
+    codex = known + with_codex(repository, catalogue, by_git)
     if bearing:
-        claude = f"{git_token(base)}\n{with_claude(repository, catalogue, by_git)}"
-        codex = f"{git_token(base)}\n{codex}"
+        claude = known + with_claude(repository, catalogue, by_git)
         note = "The list follows the set."
     else:
         listed = f"{base}{collection_href(slug)}/marketplace.json"
@@ -107,6 +105,10 @@ def _by_lists(slug: str, base: str, by_git: list[str], *, bearing: bool, missing
         InstallLine("claude", claude, note + missing),
         InstallLine("codex", codex, "codex plugin marketplace upgrade follows the set." + missing),
     ]
+
+
+def _token_for_git(base: str, *, bearing: bool) -> str:
+    return f"{git_token(base)}\n" if bearing else ""
 
 
 def _clawhub(one: Member) -> str:

@@ -38,7 +38,7 @@ class SearchEngine(ABC):
         Without any term, that is none. With ``few``, the caller says that there are few ``skills``: the documents of
         these are read, and not what the index has of a word. The query cannot be part of another one; see ``keys``.
         """
-        wanted = [terms for terms in alternatives if terms]
+        wanted = _with_terms(alternatives)
         if not wanted:
             return skills.none()
         # The join to the documents is made by a condition that is always true.
@@ -53,7 +53,7 @@ class SearchEngine(ABC):
 
     def keys(self, alternatives: Alternatives) -> RawSQL:
         """Return the keys of the skills that ``matching`` finds, as a part of another query."""
-        wanted = [terms for terms in alternatives if terms]
+        wanted = _with_terms(alternatives)
         where, asked = (self.condition(wanted, False) if wanted else None) or (["1 = 0"], [])
         tables = ", ".join([DOCUMENTS, *self.tables])
         return RawSQL(f"SELECT {DOCUMENTS}.skill_id FROM {tables} WHERE {' AND '.join(where)}", tuple(asked))  # noqa: S608, S611 - constants
@@ -107,3 +107,7 @@ class SearchEngine(ABC):
     @abstractmethod
     def rebuild(self) -> None:
         """Build the index from the documents, in the caller's transaction; publications wait for it."""
+
+
+def _with_terms(alternatives: Alternatives) -> Alternatives:
+    return [terms for terms in alternatives if terms]

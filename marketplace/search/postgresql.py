@@ -119,7 +119,7 @@ class PostgresqlEngine(SearchEngine):
 
         ``in_names`` the shorter vector is asked, and with ``whole_words`` nothing where some term is no word.
         """
-        wanted, vector = self._possible([terms for terms in alternatives if terms]), _vector(in_names)
+        wanted, vector = self._possible(alternatives), _vector(in_names)
         if whole_words:
             wanted = [terms for terms in wanted if all(self._terms[term].is_word for term in terms)]
         if not wanted:
@@ -144,10 +144,10 @@ class PostgresqlEngine(SearchEngine):
     def fault(self) -> str:
         """Count documents by the beginnings of their words, with the index and without it, and look up all words."""
         groups = [_FIRST_LETTERS[start : start + _AT_ONCE] for start in range(0, len(_FIRST_LETTERS), _AT_ONCE)]
+        asked = [f"'{' | '.join(f'{one}:*' for one in group)}'::tsquery" for group in groups]
         with transaction.atomic(using=self.alias), connections[self.alias].cursor() as cursor:
             cursor.execute("SET LOCAL enable_seqscan = off")
             for name, (vector, those) in _INDEXES.items():
-                asked = [f"'{' | '.join(f'{one}:*' for one in group)}'::tsquery" for group in groups]
                 # What is computed is in no index, and all rows are read, or those of an index would be. One statement,
                 # so that nothing is published in between.
                 read = [f"COUNT(*) FILTER (WHERE ({vector} || ''::tsvector) @@ {one} AND {those})" for one in asked]
@@ -169,9 +169,9 @@ class PostgresqlEngine(SearchEngine):
             cursor.execute(f"INSERT INTO {_WORDS} {_UNKNOWN}")
 
     def _possible(self, wanted: Alternatives) -> list[Sequence[str]]:
-        """Return the alternatives whose terms all begin some word."""
+        """Return the alternatives that have terms, all of which begin some word."""
         self._look_up({term for terms in wanted for term in terms})
-        return [terms for terms in wanted if all(self._terms[term].begins_any for term in terms)]
+        return [terms for terms in wanted if terms and all(self._terms[term].begins_any for term in terms)]
 
     def _look_up(self, terms: set[str]) -> None:
         new = sorted(terms - self._terms.keys())

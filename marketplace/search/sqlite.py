@@ -9,10 +9,10 @@ from django.db import DatabaseError, connections, transaction
 from django.db.models import QuerySet
 
 from marketplace.models import SkillEntry
+from marketplace.search.documents import FIELDS
 from marketplace.search.engine import DOCUMENTS, Alternatives, Condition, SearchEngine
 
 _FTS: Final = "marketplace_searchfts"
-_FIELDS: Final = ("name", "tags", "owner", "repository", "description", "body")
 
 
 class SqliteEngine(SearchEngine):
@@ -36,7 +36,7 @@ class SqliteEngine(SearchEngine):
 
     def unindexed(self, wanted: Alternatives, in_names: bool) -> Condition:
         """Return a look into the text of each field."""
-        fields = ("name",) if in_names else _FIELDS
+        fields = ("name",) if in_names else FIELDS
         one = " OR ".join(f"instr(' ' || {DOCUMENTS}.{name}, %s)" for name in fields)
         condition = " OR ".join(" AND ".join([f"({one})"] * len(terms)) for terms in wanted)
         return [f"({condition})"], [f" {term}" for terms in wanted for term in terms for _field in fields]
