@@ -35,6 +35,7 @@ _OF_PARTS: Final = {
 # Requests with a query that a client sends, by their paths.
 _ASKED: Final = (
     *(f"/skills?{query}" for query in ("q={word}", "publisher={handle}", "prefix={start}", "sort=name", "view=table")),
+    "/skills?compare={slug}&compare=open-skill",
     *(
         "/skills?q={word}&sort=name",
         "/skills?capability={capability}",

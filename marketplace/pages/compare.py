@@ -9,8 +9,8 @@ from marketplace.addresses import publisher_href
 from marketplace.coverage import stored_coverage
 from marketplace.errors import InvalidListing
 from marketplace.pages import skill as skill_page
-from marketplace.pages.decide import compare_href, first_publication, reach
-from marketplace.pages.lists import MOST_COMPARED as MOST
+from marketplace.pages.chosen import MOST, compare_href, list_href, read_chosen
+from marketplace.pages.decide import first_publication, reach
 from marketplace.pages.signing import signing_in_short
 from marketplace.skills.near_names import near_slugs
 from marketplace.skills.slugs import base_slug
@@ -23,16 +23,14 @@ def compare_context(env: WorkerEnv, asked: list[str]) -> dict[str, Any]:
 
     A slug that nothing has is among ``absent``, with names that are near and the comparison that has these in its
     place. ``differs`` says of what is a matter of kind whether the columns differ in it. Raises ``InvalidListing`` for
-    no slug and for more than ``MOST``.
+    no slug and for what ``read_chosen`` refuses.
     """
-    slugs = list(dict.fromkeys(slug.strip()[:200] for slug in asked if slug.strip()))
+    slugs = read_chosen(asked)
     if not slugs:
         raise InvalidListing(
             "Nothing to compare was named. Tick one to four skills in a list, or name them, as in "
             "/compare?skill=pdf-tools&skill=pdf-forms."
         )
-    if len(slugs) > MOST:
-        raise InvalidListing(f"{len(slugs)} skills were named. A comparison has at most {MOST}: leave some out.")
     found: dict[str, skill_page.Found] = {}
     absent: list[dict[str, Any]] = []
     for slug in slugs:
@@ -53,6 +51,7 @@ def compare_context(env: WorkerEnv, asked: list[str]) -> dict[str, Any]:
         "slugs": list(found),
         "absent": absent,
         "room": len(found) < MOST,
+        "list_href": list_href(*found),
         "most": MOST,
         "differs": differs,
         "reach_rows": reach_rows,

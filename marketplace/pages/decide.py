@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlencode
 
-from django.urls import reverse
 from django.utils import timezone
 
 from marketplace.addresses import skill_href
 from marketplace.catalog import fetchable_versions, listed_skills
 from marketplace.likeness.neighbours import Neighbour, neighbours, origin
 from marketplace.models import SkillEntry, SkillVersion
+from marketplace.pages.chosen import compare_href
 from marketplace.pages.skill import Found, asked_for
 from marketplace.pages.version_changes import changes_between, changes_href
 from marketplace.pages.wording import capability_words
@@ -20,11 +20,6 @@ from marketplace.pictures.reach import draw_reach, reach_of
 from marketplace.pictures.weeks import weekly_downloads
 from marketplace.skills.visibility import versions_of_shown
 from vskill.environments import WorkerEnv
-
-
-def compare_href(*slugs: str) -> str:
-    """Return the address of the page that compares these skills."""
-    return f"{reverse('marketplace:compare')}?{urlencode([('skill', slug) for slug in slugs])}"
 
 
 def deciding(env: WorkerEnv, found: Found) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -32,11 +32,11 @@ FACETS: Final[dict[str, str]] = {
 
 @dataclass(frozen=True)
 class ListQuery:
-    """The state of the list of skills: search words, filters, sort order, view and cursor.
+    """The state of the list of skills: search words, filters, sort order, view, cursor and ticks.
 
     ``q`` are the search words; ``verdict``, ``capability``, ``publisher``, ``agent``, ``license`` and ``tag`` are
     the chosen facet values; ``sort`` is a key of ``SORTS`` or empty for the default, ``view`` a key of
-    ``VIEWS``, and ``cursor`` continues the list.
+    ``VIEWS``, ``cursor`` continues the list, and ``compare`` are the slugs that are ticked in it to be compared.
 
     A link holds only what differs from the default list, so links are short enough to share. Unknown values in a query
     string are ignored and not refused, because old links must keep working.
@@ -52,10 +52,15 @@ class ListQuery:
     sort: str = ""
     view: str = "cards"
     cursor: str = ""
+    # A tuple always, because what is drawn of a list is kept by its query.
+    compare: Sequence[str] = ()
 
     @classmethod
-    def read(cls, given: Mapping[str, Any]) -> ListQuery:
-        """Return the list that the query parameters of a request describe; unknown and overlong values are dropped."""
+    def read(cls, given: Mapping[str, Any], compare: Iterable[str] = ()) -> ListQuery:
+        """Return the list that the query parameters of a request describe; unknown and overlong values are dropped.
+
+        ``compare`` are the slugs that are ticked, as ``chosen.read_chosen`` returns them.
+        """
 
         def text(name: str, longest: int) -> str:
             # PostgreSQL cannot store NUL, so no skill matches it, and raises an error for it in a query.
@@ -70,6 +75,7 @@ class ListQuery:
             sort=sort if sort in SORTS and sort != "relevance" else "",
             view=view if view in VIEWS else "cards",
             cursor=text("cursor", LONGEST_CURSOR),
+            compare=tuple(compare),
         )
 
     @property
@@ -86,10 +92,11 @@ class ListQuery:
         """Return the list with other parameters, from its first page, because a cursor belongs to one list."""
         return replace(self, **{"cursor": "", **changes})
 
-    def parameters(self) -> dict[str, str]:
-        """Return the parameters that differ from the default list."""
+    def parameters(self) -> list[tuple[str, str]]:
+        """Return the parameters that differ from the default list; each skill that is ticked is one of its own."""
         held = vars(self)
-        return {name: held[name] for name, default in _DEFAULTS.items() if held[name] != default}
+        single = [(name, held[name]) for name, default in _DEFAULTS.items() if held[name] != default]
+        return [*single, *(("compare", slug) for slug in self.compare)]
 
     def href(self, **changes: str) -> str:
         """Return the link to this list with other parameters; see ``change``."""
@@ -97,13 +104,22 @@ class ListQuery:
         parameters = urlencode(changed.parameters())
         return f"?{parameters}" if parameters else "?"
 
+    def ticking(self, slug: str) -> str:
+        """Return the link to the same page of the list with ``slug`` ticked, or not ticked if it is."""
+        others = tuple(one for one in self.compare if one != slug)
+        return replace(self, compare=others if slug in self.compare else (*others, slug)).href()
+
+    def plain(self) -> str:
+        """Return the link to the whole list, in which the same skills are ticked."""
+        return ListQuery(compare=self.compare).href()
+
     def unfiltered(self) -> str:
         """Return the link to the same search without filters."""
         return self.href(**dict.fromkeys(FACETS, ""))
 
     def kept(self, without: str = "q") -> list[tuple[str, str]]:
         """Return the parameters that a form keeps which asks for ``without``, by default for other words."""
-        return list(self.change(**{without: ""}).parameters().items())
+        return self.change(**{without: ""}).parameters()
 
     def sort_links(self) -> list[dict[str, Any]]:
         """Return the sort orders that apply to this list, with their links."""
@@ -121,4 +137,4 @@ class ListQuery:
         ]
 
 
-_DEFAULTS: Final = {one.name: one.default for one in fields(ListQuery)}
+_DEFAULTS: Final = {one.name: one.default for one in fields(ListQuery) if one.name != "compare"}

@@ -14,6 +14,7 @@ from marketplace.addresses import collection_href, publisher_href, skill_href
 from marketplace.catalog import FacetValue, HowMany, SkillFilters, SkillPage, fetchable_versions, figures, list_skills
 from marketplace.models import SkillEntry, SkillVersion
 from marketplace.ownership.shown import owner_of
+from marketplace.pages.chosen import chosen_context, tick
 from marketplace.pages.list_capabilities import capabilities_of, not_read_whole
 from marketplace.pages.list_query import FACETS, ListQuery
 from marketplace.pages.wording import capability_words, published_words
@@ -30,7 +31,6 @@ PAGE_SIZE: Final = 24
 NEWEST: Final = 6
 TRENDING: Final = 4
 NEWEST_COLLECTIONS: Final = 3
-MOST_COMPARED: Final = 4
 # Of facets whose values authors choose freely; others can be typed.
 _MOST_VALUES: Final = {"tag": 10, "license": 6, "publisher": 10}
 
@@ -89,6 +89,10 @@ def list_context(env: WorkerEnv, query: ListQuery) -> dict[str, Any]:
     filters = SkillFilters(query=query.q, **query.filters)
     asked: dict[str, Any] = {"sort": query.order, "cursor": query.cursor or None, "facets": FACETS}
     page = list_skills(env, filters, limit=PAGE_SIZE, count=True, strict=True, **asked)
+    shown = _page_links(env, query, page)
+    picking = query.view == "table" or bool(query.q) or bool(query.compare)
+    for one in shown["cards"] if picking else ():
+        one["tick"] = tick(query, one["slug"])
     return {
         "query": query.q,
         "query_shown": visible(query.q),
@@ -97,8 +101,8 @@ def list_context(env: WorkerEnv, query: ListQuery) -> dict[str, Any]:
         "most_words": MAX_QUERY_TERMS,
         "most_body_words": f"{MOST_BODY_WORDS:,}",
         "view": query.view,
-        "picking": query.view == "table" or bool(query.q),
-        "most_compared": MOST_COMPARED,
+        "picking": picking,
+        **chosen_context(env, query, page.skills),
         "kept": query.kept(),
         "total": page.total,
         "as_of": timezone.now(),
@@ -116,10 +120,11 @@ def list_context(env: WorkerEnv, query: ListQuery) -> dict[str, Any]:
             for name, values in page.near.items()
         ],
         "unfiltered_href": query.unfiltered(),
+        "all_href": query.plain(),
         "sorts": query.sort_links(),
         "recent_days": RECENT_DAYS if query.order == "trending" else None,
         "views": query.view_links(),
-        **_page_links(env, query, page),
+        **shown,
     }
 
 

@@ -27,6 +27,7 @@ from marketplace.pages import scan_report
 from marketplace.pages import skill as skill_page
 from marketplace.pages.absence import absent, no_file
 from marketplace.pages.api_guide import GROUPS, examples
+from marketplace.pages.chosen import read_chosen
 from marketplace.pages.collection import links_of
 from marketplace.pages.contract import contract_of_version
 from marketplace.pages.decide import deciding
@@ -48,6 +49,7 @@ from marketplace.skills.handles import present_handle
 from marketplace.skills.near_names import near_publishers
 from vskill.visitors.reads import list_reads, page_reads
 from vskill.web.absent import Near, NotThere
+from vskill.web.query_strings import takes_several
 from vskill.worker_context import require_worker_env
 
 NO_PUBLISHER = "Nobody of this name has published a skill here."
@@ -66,11 +68,12 @@ async def home(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
+@takes_several("compare")
 async def skills(request: HttpRequest) -> HttpResponse:
     """Show one page of the list that the query string describes."""
     try:
         check_query(request.GET)
-        query = ListQuery.read(request.GET)
+        query = ListQuery.read(request.GET, read_chosen(request.GET.getlist("compare")))
         return await list_reads.render(request, "marketplace/skills.html", list_context, require_worker_env(), query)
     except InvalidListing as error:
         return render(request, "400.html", {"message": str(error)}, status=400)

@@ -20,7 +20,7 @@ PAGES = {
     "home": "/",
     "list": "/skills",
     "table": "/skills?view=table",
-    "filtered": "/skills?verdict=notes&q=release",
+    "filtered": f"/skills?verdict=notes&q=release&compare=release-notes&compare={LONG_NAME}&compare=none",
     "no match": "/skills?q=zzzzzz",
     "skill": "/skills/release-notes",
     "old version": "/skills/release-notes?version=1.0.0",

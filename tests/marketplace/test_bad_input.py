@@ -89,6 +89,7 @@ LISTS = {
     "/skills?capability=fly": ("'fly'", "shell"),
     "/skills?q=" + "a" * 201: ("201 characters", "200"),
     "/skills?cursor=nonsense": ("another list",),
+    "/skills?" + "&".join(f"compare={one}" for one in "abcde"): ("5 skills were named", "at most 4"),
     "/publishers/acme?sort=name": ("'sort'", "cursor"),
     "/publishers/acme?cursor=x": ("another list",),
     "/queue?verdict=clear": ("'verdict'", "repository, group"),
@@ -159,6 +160,7 @@ def test_a_parameter_that_is_given_twice_is_refused_and_no_value_is_dropped(clie
         assert "verdict is given 2 times" in refused(client, f"{address}?verdict=clear&verdict=notes"), address
     # These are named together, and what others append filters nothing.
     assert client.get("/compare?skill=hello-skill&skill=other").status_code == 200
+    assert client.get("/skills?compare=hello-skill&compare=other").status_code == 200
     assert client.get("/skills?ref=a&ref=b&utm_source=a&utm_source=a").status_code == 200
 
 

@@ -81,6 +81,17 @@ def test_a_list_is_read_by_one_statement_for_its_counts_and_one_for_its_rows(
 
 
 @pytest.mark.usefixtures("shop")
+def test_skills_that_are_ticked_cost_one_statement_and_none_where_all_are_on_the_page(env: WorkerEnv) -> None:
+    plain = asked(partial(list_context, env, ListQuery()))
+    for ticked, more in ((("skill-20",), 0), (("skill-0", "skill-1", "skill-20", "gone"), 1)):
+        told = asked(partial(list_context, env, ListQuery(compare=ticked)))
+        assert told[: len(plain)] == plain
+        assert len(told) == len(plain) + more
+        if connection.vendor == "sqlite":
+            assert [(step, one) for one in told for step in reads_every_row(one)] == []
+
+
+@pytest.mark.usefixtures("shop")
 def test_the_names_of_skills_are_searched_for_the_best_hits_alone(env: WorkerEnv) -> None:
     def searches_names(sort: str) -> bool:
         statements = asked(partial(list_skills, env, SkillFilters(query="skill"), sort=sort))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from urllib.parse import parse_qsl
-
 import pytest
+from django.http import QueryDict
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -29,10 +28,12 @@ def test_an_address_holds_only_what_differs_from_the_plain_list() -> None:
         sort=st.sampled_from(["", "name", "newest"]),
         view=st.sampled_from(list(VIEWS)),
         cursor=st.sampled_from(["", "abc=="]),
+        compare=st.sampled_from([(), ("pdf-tools", "a&b=c"), ("b", "a")]),
     )
 )
 def test_an_address_leads_back_to_the_same_list(query: ListQuery) -> None:
-    assert ListQuery.read(dict(parse_qsl(query.href().removeprefix("?")))) == query
+    given = QueryDict(query.href().removeprefix("?"))
+    assert ListQuery.read(given, given.getlist("compare")) == query
 
 
 def test_a_filter_starts_from_the_first_page_and_keeps_the_rest() -> None:
