@@ -1,17 +1,25 @@
-"""The tag by which a page tells other sites what a preview of it shows (Open Graph)."""
+"""The tags by which a page tells other sites what a preview of it shows (Open Graph)."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from django import template
-from django.template.loader_tags import BLOCK_CONTEXT_KEY
 from django.templatetags.static import static
-from django.utils.safestring import mark_safe
+from django.utils.safestring import SafeString, mark_safe
 
 from vskill.worker_context import get_worker_env
 
 register = template.Library()
+
+_TOLD: Final = "vskill_told"
+
+
+@register.simple_block_tag(takes_context=True)
+def told(context: template.Context, content: SafeString, name: str) -> SafeString:
+    """Return what the page has between the tags, and keep it by its ``name`` for ``preview``, which stands below."""
+    _kept(context)[name] = content
+    return content
 
 
 @register.inclusion_tag("components/preview.html", takes_context=True)
@@ -25,18 +33,18 @@ def preview(context: template.Context) -> dict[str, str]:
     if env is None or request is None:
         return {}
     base = env.public_url or f"{request.scheme}://{request.get_host()}"
+    # The name of the product is told apart from the title.
+    shown = {name: content.strip().removesuffix(" · vskill") for name, content in _kept(context).items()}
     return {
-        "title": _block(context, "title"),
-        "description": _block(context, "description"),
+        "title": mark_safe(shown.get("title", "")),  # noqa: S308 - rendered, and so escaped already
+        "description": mark_safe(shown.get("description", "")),  # noqa: S308 - likewise
         "url": base + request.get_full_path(),
         "image": base + static("vskill/preview.png"),
     }
 
 
-def _block(context: template.Context, name: str) -> str:
-    # A template may have a block once, so this asks for what the page has put into it. The name of the product is told
-    # apart from the title.
-    blocks: Any = context.render_context.get(BLOCK_CONTEXT_KEY)
-    block = blocks.get_block(name) if blocks is not None else None
-    written = str(block.nodelist.render(context)).strip().removesuffix(" · vskill") if block is not None else ""
-    return mark_safe(written)  # noqa: S308 - rendered, and so escaped already
+def _kept(context: template.Context) -> dict[str, SafeString]:
+    # It lasts while one page is drawn. The stubs do not know what it holds.
+    held: Any = context.render_context
+    kept: dict[str, SafeString] = held.setdefault(_TOLD, {})
+    return kept

@@ -6,11 +6,13 @@ import re
 from html import unescape
 
 import pytest
-from django.test import Client
+from django.template import engines
+from django.test import Client, RequestFactory
 
 from marketplace.skill_sets.editing import Choice, Told, create_collection
 from tests.marketplace.pages.page_factory import publish
 from vskill.environments import WorkerEnv
+from vskill.worker_context import run_with_worker_env
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -44,3 +46,29 @@ def test_every_page_tells_its_own_title_and_description(client: Client, env: Wor
         assert preview["url"] == f"{env.public_url}{path}".replace('"', "%22")
         assert preview["image"].startswith(f"{env.public_url}/static/vskill/preview")
         assert preview["twitter:card"] == "summary_large_image"
+
+
+class Counted:
+    """A text that knows how often it was drawn."""
+
+    drawn = 0
+
+    def __str__(self) -> str:
+        """Return the text."""
+        self.drawn += 1
+        return 'A "text" of <its> own'
+
+
+def test_a_page_draws_its_title_and_description_once(env: WorkerEnv, rf: RequestFactory) -> None:
+    title, description = Counted(), Counted()
+    written = (
+        '{% extends "base.html" %}{% load sharing %}{% block title %}{{ title }} · vskill{% endblock %}'
+        "{% block description %}{{ description }}{% endblock %}{% block preview %}{% preview %}{% endblock %}"
+    )
+    render = engines["django"].from_string(written).render
+    page = run_with_worker_env(env, render, {"title": title, "description": description}, rf.get("/"))
+    escaped = "A &quot;text&quot; of &lt;its&gt; own"
+    assert page.count(escaped) == 4
+    assert f"<title>{escaped} · vskill</title>" in page
+    assert f'<meta property="og:title" content="{escaped}">' in page
+    assert (title.drawn, description.drawn) == (1, 1)
