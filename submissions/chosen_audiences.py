@@ -16,7 +16,7 @@ from submissions.models import SubmissionEntry
 from submissions.source.fetching import repository_url
 from submissions.source_audiences import audience_of_source
 from vskill.accounts.audiences import MEMBERS, PUBLIC, is_within, narrower, seeing, team_audience
-from vskill.accounts.teams import WORDS, TeamRefused, audience_named, name_of_audience, teams_of
+from vskill.accounts.teams import TeamRefused, audience_named, teams_of, words_for
 from vskill.environments import WorkerEnv
 from vskill.errors import VskillError
 from vskill.hidden_characters import visible
@@ -48,14 +48,6 @@ def told_audience(value: Mapping[str, object]) -> str:
     """
     audience = audience_of(value)
     return audience if audience in seeing() else PUBLIC
-
-
-def words_for(env: WorkerEnv, audience: str) -> str:
-    """Return an audience as a part of a sentence: ``everybody``, ``members alone``, ``the team hr alone``."""
-    if audience in WORDS.values():
-        return "everybody" if audience == PUBLIC else "members alone"
-    name = name_of_audience(env, audience)
-    return "nobody" if name == "nobody" else f"the team {name} alone"
 
 
 def words_to_choose(env: WorkerEnv, repo_url: str) -> list[tuple[str, str]]:

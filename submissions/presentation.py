@@ -18,7 +18,7 @@ from marketplace.skills.publishers import is_uploaded, skill_identity
 from marketplace.skills.visibility import visible_skills
 from marketplace.skills.withdrawal import why_withdrawn
 from submissions.appeals import ANSWERS, appeal_as_json, may_appeal
-from submissions.chosen_audiences import told_audience, words_for
+from submissions.chosen_audiences import told_audience
 from submissions.discovery import DiscoveredSkill
 from submissions.messages import count_ahead
 from submissions.models import SubmissionEntry, SubmissionTransition
@@ -26,7 +26,7 @@ from submissions.states import FINAL_STATES, STATES, Group, State
 from submissions.store.evidence import Evidence, all_evidence_sync, contract_of, shown_evidence
 from submissions.store.queries import history
 from submissions.store.records import Submission
-from vskill.accounts.teams import name_of_audience
+from vskill.accounts.teams import name_of_audience, words_for
 from vskill.environments import WorkerEnv
 from vskill.kv.clock import isoformat, parse_isoformat
 from vskill.kv.codec import decode

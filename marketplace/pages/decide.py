@@ -19,14 +19,17 @@ from marketplace.pages.wording import capability_words
 from marketplace.pictures.reach import draw_reach, reach_of
 from marketplace.pictures.weeks import weekly_downloads
 from marketplace.skills.visibility import versions_of_shown
+from vskill.accounts.teams import words_for
 from vskill.environments import WorkerEnv
 
 
 def deciding(env: WorkerEnv, found: Found) -> dict[str, Any]:
-    """Return the context of what helps to decide on a version."""
+    """Return the context of what helps to decide on a version; ``shown_to`` is empty where everybody sees it."""
+    audience = found.skill.audience
     near = neighbours(env, found.version, versions_of_shown)
     alike, source = [_alike(found, one) for one in near], origin(found.version, near)
     return {
+        "shown_to": words_for(env, audience) if audience else "",
         "publishes_since": first_publication(env, found.skill.publisher_handle),
         "downloads": weekly_downloads(env, found.skill, timezone.now().date()),
         "reach": reach(found),

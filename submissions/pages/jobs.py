@@ -10,7 +10,6 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
 from marketplace.addresses import ref_words
-from submissions.chosen_audiences import words_for
 from submissions.job_presentation import job_href
 from submissions.jobs.progress import PAGE, STANDINGS, JobLine, Progress, known_before, progress_of
 from submissions.jobs.records import Job, JobNotFound, JobState, get_job, may_stop
@@ -18,6 +17,7 @@ from submissions.jobs.work import stop_job
 from submissions.pages.forms import ChoiceForm
 from submissions.presentation import GROUP_LABELS, submission_path
 from submissions.states import STATES, Group
+from vskill.accounts.teams import words_for
 from vskill.environments import WorkerEnv
 from vskill.kv.clock import parse_isoformat
 from vskill.kv.threads import writers

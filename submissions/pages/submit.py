@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods
 from marketplace.addresses import ref_words, skill_href
 from marketplace.catalog import find_skill
 from marketplace.skills.publishers import skill_identity
-from submissions.chosen_audiences import AudienceRefused, audience_to_submit, words_for, words_to_choose
+from submissions.chosen_audiences import AudienceRefused, audience_to_submit, words_to_choose
 from submissions.discovery import DiscoveredSkill, Discovery, discover
 from submissions.intake import Accepted, Outcome, is_offered
 from submissions.job_presentation import job_href
@@ -32,6 +32,7 @@ from submissions.store.shown import shown_submissions
 from submissions.submitter import submitter_of
 from submissions.told import told_answers, told_listing, told_skills
 from vskill.accounts.audiences import PUBLIC
+from vskill.accounts.teams import words_for
 from vskill.environments import WorkerEnv
 from vskill.errors import VskillError
 from vskill.processes.machine_faults import MachineFault

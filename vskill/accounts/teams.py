@@ -103,3 +103,11 @@ def name_of_audience(env: WorkerEnv, audience: str | None) -> str:
     number = (audience or "").removeprefix(TEAM)
     found = teams_of(env).filter(pk=int(number)).first() if number.isdigit() else None
     return found.name if found is not None else "nobody"
+
+
+def words_for(env: WorkerEnv, audience: str) -> str:
+    """Return an audience as a part of a sentence: ``everybody``, ``members alone``, ``the team hr alone``."""
+    if audience in WORDS.values():
+        return "everybody" if audience == PUBLIC else "members alone"
+    name = name_of_audience(env, audience)
+    return "nobody" if name == "nobody" else f"the team {name} alone"
