@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from marketplace.models import HistoryEvent, SkillEntry
 from marketplace.skills.audience import show_to
 from tests.marketplace.factories import publish_example
 from tests.vskill.sign_in.test_access import signed_in
-from vskill.accounts.audiences import MEMBERS, audiences_of, team_audience
+from vskill.accounts.audiences import MEMBERS, PUBLIC, audiences_of, team_audience
 from vskill.accounts.teams import TeamRefused, create_team, name_of_audience
 from vskill.environments import WorkerEnv, build_environment
 from vskill.models import Team
@@ -142,3 +143,14 @@ def test_two_teams_of_one_name_are_refused_by_the_database(env: WorkerEnv) -> No
     create_team(env, "hr")
     with pytest.raises(TeamRefused, match="already"):
         create_team(env, "hr")
+
+
+def test_the_page_of_a_private_skill_says_who_sees_it(env: WorkerEnv) -> None:
+    team, mate, judge = create_team(env, "hr"), signed_in("viewer", name="ada"), signed_in("reviewer", name="bob")
+    team.members.add(get_user_model()._default_manager.get(username="ada"))
+    told = {PUBLIC: [], MEMBERS: ["Members alone"], team_audience(team.pk): ["The team hr alone"]}
+    for number, (audience, words) in enumerate(told.items()):
+        publish_example(env, name=f"skill-{number}", audience=audience)
+        for client in (mate, judge):
+            page = client.get(f"/skills/skill-{number}").content.decode()
+            assert re.findall(r"<dt>Who sees it</dt><dd>(.*?)</dd>", page) == words, audience

@@ -281,18 +281,6 @@ def test_its_team_finds_a_skill_wherever_a_public_one_is(env: WorkerEnv, people:
             assert PRIVATE not in asked[one][1], one
 
 
-def test_the_page_of_a_private_skill_says_who_sees_it(env: WorkerEnv, people: People) -> None:
-    mate, judge = people("mate", "hr", "viewer"), people("judge", "", "reviewer")
-    for name, audience in (("for-all", PUBLIC), ("for-members", MEMBERS), ("for-hr", audience_of("hr"))):
-        publish_example(env, name=name, audience=audience)
-    for client in (mate, judge):
-        told = {
-            name: re.findall(r"<dt>Who sees it</dt><dd>(.*?)</dd>", client.get(f"/skills/{name}").content.decode())
-            for name in ("for-all", "for-members", "for-hr")
-        }
-        assert told == {"for-all": [], "for-members": ["Members alone"], "for-hr": ["The team hr alone"]}
-
-
 def test_members_are_who_may_read_here(env: WorkerEnv, people: People) -> None:
     people("viewer", "", "viewer"), people("nobody", "", "")
     publish_private(env, publish_open(env), MEMBERS)
