@@ -13,7 +13,6 @@ from marketplace.models import SkillEntry, SkillVersion
 from marketplace.models.derived import DownloadDay, SkillCount, SkillCountChange, SkillFacet
 from marketplace.records import Visibility
 from marketplace.skills.counts import (
-    AGENT,
     CAPABILITY,
     COLUMNS,
     DOWNLOADS,
@@ -21,7 +20,6 @@ from marketplace.skills.counts import (
     PUBLISHED,
     PUBLISHER,
     PUBLISHERS,
-    TAG,
     TOTAL,
     VERDICT,
     VERSIONS,
@@ -56,12 +54,15 @@ def _list(columns: str) -> str:
 _DIFFERENCES: Final = f"""
 WITH skill AS (SELECT id, verdict {{c}} AS v, publisher_handle {{c}} AS p, license {{c}} AS l, published_at
                FROM {_SKILLS} WHERE {_SHOWN} AND latest_version <> ''),
-     able AS (SELECT skill.id, v, p, f.value AS c FROM skill
-              JOIN "{SkillFacet._meta.db_table}" f ON f.skill_id = skill.id WHERE f.kind = '{CAPABILITY}'),
-     vp AS (SELECT v, p, COUNT(*) AS n FROM skill WHERE v <> '' AND p <> '' GROUP BY v, p),
-     vc AS (SELECT v, c, COUNT(*) AS n FROM able WHERE v <> '' GROUP BY v, c),
-     pc AS (SELECT p, c, COUNT(*) AS n FROM able WHERE p <> '' GROUP BY p, c),
-     vpc AS (SELECT v, p, c, COUNT(*) AS n FROM able WHERE v <> '' AND p <> '' GROUP BY v, p, c),
+     held AS (SELECT id, '{VERDICT}' {{c}} AS kind, v AS value FROM skill WHERE v <> ''
+              UNION ALL SELECT id, '{PUBLISHER}', p FROM skill WHERE p <> ''
+              UNION ALL SELECT id, '{LICENSE}', l FROM skill WHERE l <> ''
+              UNION ALL SELECT skill.id, f.kind {{c}}, f.value FROM skill
+              JOIN "{SkillFacet._meta.db_table}" f ON f.skill_id = skill.id),
+     pair AS (SELECT a.kind AS kind, a.value AS value, b.kind AS other, b.value AS beside, COUNT(*) AS n
+              FROM held a JOIN held b ON b.id = a.id AND a.kind < b.kind GROUP BY a.kind, a.value, b.kind, b.value),
+     vpc AS (SELECT v, p, value AS c, COUNT(*) AS n FROM skill JOIN held ON held.id = skill.id
+             WHERE kind = '{CAPABILITY}' AND v <> '' AND p <> '' GROUP BY v, p, value),
      told AS (
          SELECT '' {{c}} AS within, '{TOTAL}' {{c}} AS kind, '' {{c}} AS value, COUNT(*) AS n FROM skill
          UNION ALL
@@ -75,19 +76,9 @@ WITH skill AS (SELECT id, verdict {{c}} AS v, publisher_handle {{c}} AS p, licen
          UNION ALL SELECT '', '{DOWNLOADS}', {{day}}, SUM(d.count) FROM "{DownloadDay._meta.db_table}" d
          JOIN {_SKILLS} s ON s.id = d.skill_id WHERE d.namespace = %(namespace)s AND d.day >= {{since}}
          AND NOT ({_PRIVATE}) GROUP BY d.day
-         UNION ALL SELECT '', '{VERDICT}', v, COUNT(*) FROM skill WHERE v <> '' GROUP BY v
-         UNION ALL SELECT '', '{PUBLISHER}', p, COUNT(*) FROM skill WHERE p <> '' GROUP BY p
-         UNION ALL SELECT '', '{CAPABILITY}', c, COUNT(*) FROM able GROUP BY c
-         UNION ALL SELECT '', '{LICENSE}', l, COUNT(*) FROM skill WHERE l <> '' GROUP BY l
-         UNION ALL SELECT '', f.kind {{c}}, f.value, COUNT(*) FROM skill
-         JOIN "{SkillFacet._meta.db_table}" f ON f.skill_id = skill.id WHERE f.kind IN ('{TAG}', '{AGENT}')
-         GROUP BY f.kind, f.value
-         UNION ALL SELECT {_list("v")}, '{PUBLISHER}', p, n FROM vp
-         UNION ALL SELECT {_list("p")}, '{VERDICT}', v, n FROM vp
-         UNION ALL SELECT {_list("v")}, '{CAPABILITY}', c, n FROM vc
-         UNION ALL SELECT {_list("c")}, '{VERDICT}', v, n FROM vc
-         UNION ALL SELECT {_list("p")}, '{CAPABILITY}', c, n FROM pc
-         UNION ALL SELECT {_list("c")}, '{PUBLISHER}', p, n FROM pc
+         UNION ALL SELECT '', kind, value, COUNT(*) FROM held GROUP BY kind, value
+         UNION ALL SELECT kind || ':' || value, other, beside, n FROM pair
+         UNION ALL SELECT other || ':' || beside, kind, value, n FROM pair
          UNION ALL SELECT {_list("pv")}, '{CAPABILITY}', c, n FROM vpc
          UNION ALL SELECT {_list("pc")}, '{VERDICT}', v, n FROM vpc
          UNION ALL SELECT {_list("vc")}, '{PUBLISHER}', p, n FROM vpc

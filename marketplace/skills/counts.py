@@ -1,19 +1,19 @@
 """Keep the counts of lists: write what a change of a skill adds to them, and add the changes up.
 
 A change is a row that is only inserted, in the transaction that changes the skill. ``fold`` adds the rows to the counts
-and deletes them; whoever reads a count adds what is not folded yet. Counts are those of the list of all skills, and of
-each list that facets of ``COUNTED_FACETS`` filter, one value of each at most; besides, of the skills with each value of
-``COUNTED_ALONE``, of those that were first published on each day (UTC), all and of each publisher, and of the downloads
-of each day.
+and deletes them; whoever reads a count adds what is not folded yet. What is counted are the values of each of
+``COUNTED_FACETS`` in the list of all skills and in each list that one value of another facet filters, and those of
+``COUNTED_TOGETHER`` in the lists that two of these filter; besides, the skills that were first published on each day
+(UTC), all and of each publisher, and the downloads of each day.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, date
 from functools import partial
-from itertools import combinations, count
+from itertools import combinations, count, permutations
 from typing import Final
 
 from django.db import connections, transaction
@@ -36,13 +36,15 @@ CAPABILITY: Final = "capability"
 # Their values are days, such as 2026-11-29.
 PUBLISHED: Final = "published"
 DOWNLOADS: Final = "downloads"
-COUNTED_FACETS: Final = (VERDICT, CAPABILITY, PUBLISHER)
 AGENT: Final = "agent"
 TAG: Final = "tag"
 LICENSE: Final = "license"
-# Authors choose these freely: counted with others, there would be rows for each tag of each publisher.
-COUNTED_ALONE: Final = (AGENT, TAG, LICENSE)
-_ORDER: Final = (PUBLISHER, VERDICT, CAPABILITY)
+COUNTED_FACETS: Final = (VERDICT, CAPABILITY, PUBLISHER, AGENT, TAG, LICENSE)
+# Authors choose the others freely: in lists of two, there would be rows for each tag of each publisher and verdict.
+COUNTED_TOGETHER: Final = (VERDICT, CAPABILITY, PUBLISHER)
+# Capabilities come last of those that are counted together: what an engine calls one can hold any character, the values
+# of the others cannot.
+_ORDER: Final = (PUBLISHER, VERDICT, CAPABILITY, AGENT, TAG, LICENSE)
 COLUMNS: Final = ("namespace", "within", "kind", "value")
 Key = tuple[str, str, str]
 """The list, the facet and its value that a count is about."""
@@ -58,8 +60,21 @@ _DELETED_AT_ONCE: Final = 500
 
 def list_of(facets: Mapping[str, str]) -> str:
     """Return the name of the list that facets filter by these values, as counts have it."""
-    # Capabilities come last: what an engine calls one can hold any character, the values of the others cannot.
     return "&".join(f"{kind}:{facets[kind]}" for kind in _ORDER if kind in facets)
+
+
+def counts_values(name: str, others: Collection[str]) -> bool:
+    """Return whether the values of a facet are counted in the lists that ``others`` filter, by one value each."""
+    together = {name, *others} <= set(COUNTED_TOGETHER)
+    return len(others) <= 1 or together
+
+
+def total_key(facets: Mapping[str, str]) -> Key | None:
+    """Return the count that is the length of the list that facets filter by these values, ``None`` where none is."""
+    if not facets:
+        return ("", TOTAL, "")
+    *others, (name, value) = facets.items()
+    return (list_of(dict(others)), name, value) if counts_values(name, dict(others)) else None
 
 
 def counted(record: SkillRecord | None, kept_versions: int = 0) -> Counter[Key]:
@@ -79,19 +94,26 @@ def counted(record: SkillRecord | None, kept_versions: int = 0) -> Counter[Key]:
         counts["", PUBLISHED, day] = 1
         if record.publisher_handle:
             counts[list_of({PUBLISHER: record.publisher_handle}), PUBLISHED, day] = 1
-    alone = [(LICENSE, storable(record.license)[:_LONGEST_LICENSE])]
-    alone += [(TAG, tag) for tag in record.tags] + [(AGENT, agent) for agent in agents_of(record)]
-    counts.update({("", kind, value): 1 for kind, value in alone if value})
-    capabilities: Iterable[str] = dict.fromkeys(one[:64] for one in record.capabilities)
-    for capability in ("", *capabilities):
-        values = {PUBLISHER: record.publisher_handle, VERDICT: record.verdict, CAPABILITY: capability}
-        present = [(kind, value) for kind, value in values.items() if value]
-        for size in range(1, len(present) + 1):
-            for chosen in combinations(present, size):
-                for kind, value in chosen:
-                    others = {other: held for other, held in chosen if other != kind}
-                    counts[list_of(others), kind, value] = 1
+    held = _values_of(record)
+    counts.update({("", kind, value): 1 for kind, value in held})
+    for (kind, value), (other, beside) in permutations(held, 2):
+        if kind != other:
+            counts[list_of({kind: value}), other, beside] = 1
+    for together in combinations([one for one in held if one[0] in COUNTED_TOGETHER], len(COUNTED_TOGETHER)):
+        if len(dict(together)) < len(together):
+            continue
+        for kind, value in together:
+            counts[list_of({other: beside for other, beside in together if other != kind}), kind, value] = 1
     return counts
+
+
+def _values_of(record: SkillRecord) -> list[tuple[str, str]]:
+    """Return each facet with a value that a skill has of it."""
+    held = [(VERDICT, record.verdict), (PUBLISHER, record.publisher_handle)]
+    held += [(LICENSE, storable(record.license)[:_LONGEST_LICENSE])]
+    held += [(CAPABILITY, capability) for capability in dict.fromkeys(one[:64] for one in record.capabilities)]
+    held += [(TAG, tag) for tag in dict.fromkeys(record.tags)] + [(AGENT, agent) for agent in agents_of(record)]
+    return [(kind, value) for kind, value in held if value]
 
 
 def change_counts(env: WorkerEnv, before: Mapping[Key, int], after: Mapping[Key, int]) -> None:

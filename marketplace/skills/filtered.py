@@ -1,9 +1,9 @@
 """The skills that a list holds: which ones pass its filters, how many, and what other filters would leave.
 
-The counts that are kept answer for the list of all skills and for those that ``COUNTED_FACETS`` filter, or one of
-``COUNTED_ALONE``. Other lists are counted to ``MOST_COUNTED``, and their facets among ``MOST_SAMPLED`` of their skills;
-those of whoever sees more than is public both to ``MOST_COUNTED``, and searches to ``MOST_FOUND``. What is said then is
-that there are at least so many.
+The counts that are kept answer for most lists. Where only the length of one is kept, a short list is read to count the
+values of a facet, and beside a long one stand those of a longer list, without counts. Other lists are counted to
+``MOST_COUNTED``, and their facets among ``MOST_SAMPLED`` of their skills; those of whoever sees more than is public to
+``MOST_COUNTED`` both, and searches to ``MOST_FOUND``. What is said then is that there are at least so many.
 """
 
 from __future__ import annotations
@@ -19,13 +19,12 @@ from django.db.models.lookups import Exact, LessThanOrEqual
 
 from marketplace.models import SkillEntry
 from marketplace.models.derived import SkillFacet
-from marketplace.skills.count_reads import KeptCounts, read_kept
-from marketplace.skills.counts import COUNTED_ALONE, COUNTED_FACETS, TOTAL, Key, list_of
 from marketplace.skills.filters import FacetValue, HowMany, SkillFilters
 from marketplace.skills.handles import present_handle
+from marketplace.skills.kept_list import FACET_VALUES, KeptList
 from marketplace.skills.many_keys import rows_of
 from marketplace.skills.search import COLUMNS, Hits, Row
-from marketplace.skills.unindexed import Unindexed
+from marketplace.skills.unindexed import InRead, Unindexed
 from marketplace.skills.visibility import listed_skills, parts_of_lists, sees_more
 from vskill.environments import WorkerEnv
 from vskill.kv.codec import is_storable, prefix_end
@@ -33,14 +32,17 @@ from vskill.kv.codec import is_storable, prefix_end
 MOST_COUNTED: Final = 1000
 MOST_SAMPLED: Final = 200
 MOST_FOUND: Final = 100
-FACET_VALUES: Final = 20
 # A filter that leaves so few skills is asked first, and they are sorted; others are asked of each skill in the order of
 # the list.
 _FEW: Final = 1000
 # What is read in no order begins with the filter that leaves fewest: by the others, most skills would be read in vain.
 _FEWER_THAN_ALL: Final = 20_000
-# So many times these are sorted as well, where walking the order would meet a page of the list only behind more.
+# So many times these are sorted as well, where walking the order would meet a page of the list only behind as many more
+# as are walked in the time in which one is sorted.
 _MORE_SORTED: Final = 5
+_WALKED_PER_SORTED: Final = 4
+# So many rows with a value are read in the time in which one skill of those that are walked is looked up among them.
+_READ_PER_LOOKED_UP: Final = 5
 _OF_A_PAGE: Final = 25
 # With more filters the values beside a chosen one are not looked for, by two statements each.
 _MOST_FILTERS: Final = 3
@@ -77,32 +79,18 @@ class FilteredSkills:
     def _filter_by(self, filters: SkillFilters) -> None:
         self.filters = filters
         self._facets = {name: value for name in (*_COLUMN_FACETS, *_ROW_FACETS) if (value := getattr(filters, name))}
-        # Each read follows the filters.
-        self.__dict__.pop("_kept", None)
+        alone = not self.filters.query and not self.filters.prefix
+        is_kept = self._storable and not self.sees_more
+        self._kept = KeptList(self.env, self._facets, self._asked, is_kept=is_kept, alone=alone)
 
     @property
     def _storable(self) -> bool:
         # No row can hold another value, and PostgreSQL raises an error for it in a query.
         return all(is_storable(value) for value in astuple(self.filters))
 
-    @cached_property
-    def _kept(self) -> KeptCounts:
-        """Read what is kept of all that this list can be asked for, by one statement."""
-        if self.sees_more or not self._storable:
-            return KeptCounts({}, {})
-        keys = [("", name, value) for name, value in self._facets.items()] + [("", TOTAL, "")] * bool(self._facets)
-        facets = [(list_of(self._others(name)), name) for name in self._asked if self._is_kept(name)]
-        # Those of all skills, where the list turns out to be long.
-        alone = [name for name in self._asked if self._may_be_uncounted(name)]
-        facets += [("", name) for name in alone]
-        totals = [_total_of(self._facets) if self._only_kept(self._facets) else None]
-        totals += [_total_of(self._others(name)) for name in alone]
-        keys += [key for key in totals if key is not None]
-        return read_kept(self.env, list(dict.fromkeys(keys)), list(dict.fromkeys(facets)), limit=FACET_VALUES)
-
     def kept_count(self, name: str) -> int | None:
         """Return how many skills the chosen value of a facet alone leaves, ``None`` where no count of that is kept."""
-        return self._kept.counts.get(("", name, self._facets.get(name, "")))
+        return self._kept.count(name)
 
     @cached_property
     def _known(self) -> Mapping[str, int]:
@@ -114,8 +102,15 @@ class FilteredSkills:
 
     def parts(self) -> list[QuerySet[SkillEntry]]:
         """Return the skills as unordered queries, each of which follows the index of an order."""
-        parts = [self._passing(part=one, most=self._most_sorted()) for one in parts_of_lists()]
+        walked = self._walked()
+        most = max(_FEW, min(walked // _WALKED_PER_SORTED, _FEW * _MORE_SORTED))
+        parts = [self._passing(part=one, most=most, walked=walked) for one in parts_of_lists()]
         return self.hits.skills(parts) if self.filters.query else parts
+
+    @property
+    def meets_others(self) -> bool:
+        """Return whether skills that do not pass are met in the order of a list."""
+        return bool(self._facets or self.filters.query)
 
     @cached_property
     def sees_more(self) -> bool:
@@ -138,21 +133,23 @@ class FilteredSkills:
         rarest = self._rarest(without) if self._storable else ""
         return rarest != "" and self._known[rarest] <= (_FEW if most is None else most)
 
-    def _most_sorted(self) -> int:
-        """Return how many skills of the rarest filter are rather sorted than met in the order of the list."""
-        if self.filters.query or not self._storable or not self._facets:
-            return _FEW
-        every, walked = self._kept.counts.get(("", TOTAL, ""), 0), float(_OF_A_PAGE)
+    def _walked(self) -> int:
+        """Return how many skills are met in the order of the list until a page is full, 0 where that is not known."""
+        if not self._facets or not self._storable or self.filters.query:
+            return 0
+        every, walked = self._kept.every, float(_OF_A_PAGE)
+        if (total := self._kept.total()) is not None:
+            return int(walked * every / max(total, 1))
         for known in self._known.values():
             walked *= every / max(known, 1)
-        return max(_FEW, min(int(walked), _FEW * _MORE_SORTED))
+        return int(walked)
 
     def _passing(
-        self, *, without: str = "", part: tuple[str, ...] = (), most: int | None = None
+        self, *, without: str = "", part: tuple[str, ...] = (), most: int | None = None, walked: int = 0
     ) -> QuerySet[SkillEntry]:
         """Return what the filters but the query leave; ``without`` leaves out that of a facet as well.
 
-        ``part`` is that of ``listed_skills``, and ``most`` that of ``_are_few``.
+        ``part`` is that of ``listed_skills``, ``most`` that of ``_are_few``, and ``walked`` what ``_walked`` returns.
         """
         skills: QuerySet[SkillEntry] = SkillEntry.objects.using(self.env.database)
         if not self._storable:
@@ -165,8 +162,12 @@ class FilteredSkills:
             names.remove(rarest)
         else:
             skills = listed_skills(skills.filter(namespace=self.env.name), part)
+        read = self._read_while_walked(names, walked)
         for name in names:
-            skills = skills.filter(self._condition(name))
+            if name == read:
+                skills = skills.filter(InRead(F("pk"), self._having(name).values("skill_id")))
+            else:
+                skills = skills.filter(self._condition(name))
         if self._last is not None:
             skills = skills.filter(LessThanOrEqual(Unindexed(F("pk")), self._last))
         if prefix := self.filters.prefix:
@@ -176,66 +177,64 @@ class FilteredSkills:
         return skills
 
     @cached_property
-    def _sample(self) -> list[Row]:
-        return self._rows()
+    def _read(self) -> list[Row]:
+        """Read as many skills as are counted, and one more."""
+        return self._rows(MOST_FOUND if self.filters.query else MOST_COUNTED)
 
-    def _rows(self, *, without: str = "") -> list[Row]:
-        """Return the keys and columns of skills, one more than are counted."""
+    def _rows(self, most: int, *, without: str = "") -> list[Row]:
+        """Return the keys and columns of skills, one more than ``most``."""
         if self.filters.query:
             others = self._passing(without=without)
             hits = self.hits.among(others, few=self._are_few(without)) if without else self.hits
-            return hits.first_rows(self._most + 1)
+            return hits.first_rows(most + 1)
         passing = self._passing(without=without, most=_FEWER_THAN_ALL)
-        return list(passing.values_list("pk", *COLUMNS)[: self._most + 1])
+        return list(passing.values_list("pk", *COLUMNS)[: most + 1])
 
     @property
     def _most(self) -> int:
+        """Return among how many skills the values of facets are counted."""
         if self.filters.query:
             return MOST_FOUND
         return MOST_COUNTED if self.sees_more else MOST_SAMPLED
 
     def how_many(self) -> HowMany:
         """Return how many skills there are."""
-        if (kept := self._kept_total(self._facets)) is not None:
+        if (kept := self._kept.total()) is not None:
             return HowMany(kept)
-        found, most = len(self._sample), self._most
-        if found > most and not self.filters.query:
-            most = MOST_COUNTED
-            found = self._passing(most=_FEWER_THAN_ALL)[: most + 1].count()
+        found, most = len(self._read), MOST_FOUND if self.filters.query else MOST_COUNTED
         return HowMany(min(found, most), found > most)
 
     def facet(self, name: str) -> list[FacetValue]:
         """Return the most frequent values of a facet, at most ``FACET_VALUES``, as the other filters leave them.
 
-        Where those leave more skills than can be counted, values and counts are those of so many of them, or of one of
-        ``COUNTED_ALONE`` the values of all skills without counts. Beside a chosen value none is looked for where more
+        Where those leave more skills than are counted, values and counts are those of so many of them, or the values
+        those of a list that one of them filters, without counts. Beside a chosen value none is looked for where more
         than ``_MOST_FILTERS`` are chosen, unless the counts are kept.
         """
-        others = self._others(name)
-        if 0 in map(self.kept_count, others):
+        if 0 in (self.kept_count(other) for other in self._facets if other != name):
             return []
-        if self._is_kept(name):
-            return [FacetValue(*row) for row in self._kept.highest[list_of(others), name]]
-        if self._may_be_uncounted(name) and (self._kept_total(others) or 0) > MOST_FOUND:
-            return [FacetValue(value, None) for value, _count in self._kept.highest["", name]]
+        if (values := self._kept.values(name)) is not None:
+            return [FacetValue(*one) for one in values]
+        if (self._kept.total(without=name) or 0) > MOST_FOUND:
+            return [FacetValue(value, None) for value in self._kept.values_of_longer(name)]
         if name in self._facets and len(self._facets) > _MOST_FILTERS:
             return []
-        rows = self._sample if name not in self._facets else self._rows(without=name)
+        rows = self._read if name not in self._facets else self._rows(self._most, without=name)
         among = rows[: self._most]
         if name in _COLUMN_FACETS:
             place = 1 + COLUMNS.index(_COLUMN_FACETS[name])
             counts = Counter(str(value) for row in among if (value := row[place]))
-        elif rows is self._sample:
-            counts = self._held_by_sample[name]
+        elif rows is self._read:
+            counts = self._held_by_read[name]
         else:
             counts = self._held_by(among, [name])[name]
         most = sorted(counts.items(), key=lambda one: (-one[1], one[0]))[:FACET_VALUES]
         return [FacetValue(value, count, len(rows) > self._most) for value, count in most]
 
     @cached_property
-    def _held_by_sample(self) -> Mapping[str, Counter[str]]:
+    def _held_by_read(self) -> Mapping[str, Counter[str]]:
         """Count the values of every facet that is asked for and of which a skill has several, by one statement."""
-        return self._held_by(self._sample[: self._most], [name for name in self._asked if name in _ROW_FACETS])
+        return self._held_by(self._read[: self._most], [name for name in self._asked if name in _ROW_FACETS])
 
     def _held_by(self, among: list[Row], names: Collection[str]) -> Mapping[str, Counter[str]]:
         # By their skills alone: SQLite would follow the index of the values past those of all skills.
@@ -247,29 +246,11 @@ class FilteredSkills:
             found[kinds[kind]][value] = number
         return found
 
-    def _others(self, name: str) -> dict[str, str]:
-        return {other: value for other, value in self._facets.items() if other != name}
-
-    def _is_kept(self, name: str) -> bool:
-        """Return whether the counts of a facet's values are kept for the list that the other facets filter."""
-        others = self._others(name)
-        return self._only_kept(others) and (not others or {name, *others} <= set(COUNTED_FACETS))
-
-    def _may_be_uncounted(self, name: str) -> bool:
-        """Return whether a facet's values are not counted where the list is long: no other count reads its skills."""
-        others = self._others(name)
-        return name in COUNTED_ALONE and set(others) <= set(COUNTED_FACETS) and self._only_kept(others)
-
-    def _only_kept(self, facets: Mapping[str, str]) -> bool:
-        """Return whether the length of the list that these facets filter is kept."""
-        others = self.filters.query or self.filters.prefix
-        alone = len(facets) == 1 and set(facets) <= set(COUNTED_ALONE)
-        counted = alone or set(facets) <= set(COUNTED_FACETS)
-        return counted and self._storable and not others and not self.sees_more
-
-    def _kept_total(self, facets: Mapping[str, str]) -> int | None:
-        """Return the length of the list that these facets filter, ``None`` where it is not kept."""
-        return self._kept.counts[_total_of(facets)] if self._only_kept(facets) else None
+    def _read_while_walked(self, names: Collection[str], walked: int) -> str:
+        """Return the filter whose skills are rather read at once than looked up one by one, empty where none is."""
+        # The others are looked up for what passes it alone.
+        rarest = min((one for one in names if one in _ROW_FACETS), key=self._known.__getitem__, default="")
+        return rarest if rarest and self._known[rarest] <= walked * _READ_PER_LOOKED_UP else ""
 
     def _condition(self, name: str) -> Any:
         if name in _COLUMN_FACETS:
@@ -286,14 +267,6 @@ class FilteredSkills:
     def _facet_rows(self, name: str) -> QuerySet[SkillFacet]:
         rows = SkillFacet.objects.using(self.env.database)
         return rows.filter(namespace=self.env.name, kind=_ROW_FACETS[name])
-
-
-def _total_of(facets: Mapping[str, str]) -> Key:
-    """Return the count that is the length of the list that these facets filter."""
-    if not facets:
-        return ("", TOTAL, "")
-    *others, (name, value) = facets.items()
-    return (list_of(dict(others)), name, value)
 
 
 def _id_of(name: str) -> str:

@@ -11,13 +11,13 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from django.db import connections
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from marketplace.errors import InvalidListing
 from marketplace.models import SkillEntry
 from marketplace.search.loosening import Asked
 from marketplace.search.text import words_left_out
-from marketplace.skills.counts import COUNTED_FACETS
+from marketplace.skills.counts import COUNTED_TOGETHER
 from marketplace.skills.filter_checks import check_filters
 from marketplace.skills.filtered import FilteredSkills
 from marketplace.skills.filters import EVERY_SKILL, FacetValue, HowMany, SkillFilters
@@ -129,16 +129,26 @@ def _page(
 ) -> tuple[list[SkillEntry], str | None]:
     column, descending = SORTS[sort]
     sign = "-" if descending else ""
-    parts = [rows.order_by(f"{sign}{column}", f"{sign}pk") for rows in found.parts()]
+    order = (f"{sign}{column}", f"{sign}pk")
+    parts = [rows.order_by(*order) for rows in found.parts()]
     after = _after(column, descending, env.database, *_read_cursor(cursor, column, binding)) if cursor else [Q()]
     page: list[SkillEntry] = []
     for one in after:
         if (left := limit + 1 - len(page)) > 0:
-            rows = [list(part.filter(one)[:left]) for part in parts]
+            following = [part.filter(one)[:left] for part in parts]
+            if found.meets_others:
+                following = [_keys_first(rows).order_by(*order) for rows in following]
+            rows = [list(some) for some in following]
             page += rows[0] if len(rows) == 1 else _merged(rows, column, descending, env.database)[:left]
     shown = page[:limit]
     more = len(page) > limit
     return shown, _make_cursor(getattr(shown[-1], column), shown[-1].pk, binding) if more else None
+
+
+def _keys_first(rows: QuerySet[SkillEntry]) -> QuerySet[SkillEntry]:
+    """Return the ``rows``, of which the keys are found first: an index has all that is asked of those that are met."""
+    every: QuerySet[SkillEntry] = SkillEntry.objects.using(rows.db)
+    return every.filter(pk__in=rows.values("pk"))
 
 
 def _merged(parts: list[list[SkillEntry]], column: str, descending: bool, alias: str) -> list[SkillEntry]:
@@ -186,7 +196,7 @@ async def get_published_skills_list(
 
 
 def facet_counts(
-    env: WorkerEnv, filters: SkillFilters, names: Collection[str] = COUNTED_FACETS
+    env: WorkerEnv, filters: SkillFilters, names: Collection[str] = COUNTED_TOGETHER
 ) -> dict[str, list[FacetValue]]:
     """Return the values of each facet in ``names`` with the number of their skills, the most frequent first.
 

@@ -1,10 +1,11 @@
-"""A column without its indexes, for conditions of which the database cannot tell how few rows they leave."""
+"""Conditions that are compared row by row, because the database cannot tell how few rows they leave."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from django.db.models import Func
+from django.db.models.lookups import In
 
 
 class Unindexed(Func):
@@ -16,3 +17,20 @@ class Unindexed(Func):
     def as_sqlite(self, compiler: Any, connection: Any, **context: Any) -> Any:
         """Return the column with a sign, which no index has."""
         return self.as_sql(compiler, connection, template="+%(expressions)s", **context)
+
+
+class InRead(In):
+    """A column that is one of those that a query returns, which is read once, and then asked for each row.
+
+    Without this, PostgreSQL joins what the query returns, and SQLite begins with it.
+    """
+
+    def get_rhs_op(self, connection: Any, rhs: str) -> str:
+        """Return the comparison, of which PostgreSQL makes no join."""
+        compared = super().get_rhs_op(connection, rhs)
+        return f"{compared} IS TRUE" if connection.vendor == "postgresql" else compared
+
+    def process_lhs(self, compiler: Any, connection: Any, lhs: Any = None) -> Any:
+        """Return the column, for SQLite with a sign, which no index has."""
+        column, parameters = super().process_lhs(compiler, connection, lhs)
+        return (f"+{column}", parameters) if connection.vendor == "sqlite" else (column, parameters)

@@ -112,8 +112,10 @@ def _lists_of_values(sample: Sample) -> Iterator[dict[str, str]]:
     """Yield each value of the facets that are counted alone: in every order, and beside another filter."""
     for name, value in sample.alone.items():
         yield from ({name: value, "sort": sort} for sort in ORDERS)
-        yield {name: value, "verdict": sample.filters["verdict"]}
         yield {name: value, "publisher": sample.small}
+    for first, second in combinations({**sample.filters, **sample.alone}.items(), 2):
+        if not {first[0], second[0]} <= sample.filters.keys():
+            yield dict((first, second))
     yield dict(sample.alone)
 
 

@@ -42,7 +42,7 @@ from marketplace.models import SkillEntry, SkillVersion
 from marketplace.models.derived import SkillCount
 from marketplace.skill_sets.editing import Choice, Told, create_collection
 from marketplace.skill_sets.reading import find_collection
-from marketplace.skills.counts import COUNTED_ALONE, COUNTED_FACETS
+from marketplace.skills.counts import COUNTED_FACETS, COUNTED_TOGETHER
 from marketplace.skills.listing import list_skills
 from marketplace.skills.publication import prepare_publication
 from marketplace.skills.publish import publish_skill
@@ -107,9 +107,9 @@ def publish(env: WorkerEnv, count: int) -> dict[str, float]:
 def sample_of(env: WorkerEnv) -> Sample:
     """Return what the registry holds: common and rare values of facets, and cursors near the end of each list."""
     counts = SkillCount.objects.filter(namespace=env.name, within="", count__gt=0).order_by("-count")
-    every = {facet: counts.filter(kind=facet) for facet in (*COUNTED_FACETS, *COUNTED_ALONE)}
+    every = {facet: counts.filter(kind=facet) for facet in COUNTED_FACETS}
     values = {facet: list(rows.values_list("value", flat=True)) for facet, rows in every.items()}
-    filters, rare = ({facet: values[facet][place] for facet in COUNTED_FACETS} for place in (0, -1))
+    filters, rare = ({facet: values[facet][place] for facet in COUNTED_TOGETHER} for place in (0, -1))
     skill = SkillEntry.objects.filter(namespace=env.name, publisher_handle=rare["publisher"]).order_by("pk")[0]
     version = SkillVersion.objects.filter(skill=skill).order_by("-ordinal")[0]
     return Sample(
@@ -122,7 +122,7 @@ def sample_of(env: WorkerEnv) -> Sample:
         large=filters["publisher"],
         filters=filters,
         rare=rare,
-        alone={facet: values[facet][0] for facet in COUNTED_ALONE if values[facet]},
+        alone={facet: values[facet][0] for facet in COUNTED_FACETS if facet not in COUNTED_TOGETHER and values[facet]},
         deep={sort: cursor for sort in API_ORDERS if (cursor := _deep(env, sort))},
     )
 

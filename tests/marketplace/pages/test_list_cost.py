@@ -17,7 +17,7 @@ from marketplace.models.derived import SkillCount
 from marketplace.pages.list_query import SORTS, ListQuery
 from marketplace.pages.lists import home_context, list_context, publisher_context
 from marketplace.skills import filtered, listing
-from marketplace.skills.counts import COUNTED_FACETS
+from marketplace.skills.counts import COUNTED_TOGETHER
 from marketplace.skills.store import skills_of_identity
 from tests.marketplace.factories import publish_example, write_entries
 from vskill.accounts.audiences import MEMBERS, seen_as
@@ -56,8 +56,8 @@ def reads_every_row(statement: str) -> list[str]:
 def pages(env: WorkerEnv) -> list[Callable[[], Any]]:
     """Return what reads each page: every choice of filters, in every order, the first page and the next."""
     found: list[Callable[[], Any]] = [partial(home_context, env), partial(publisher_context, env, "acme", "")]
-    for names in product((False, True), repeat=len(COUNTED_FACETS)):
-        chosen = {name: CHOSEN[name] for name, wanted in zip(COUNTED_FACETS, names, strict=True) if wanted}
+    for names in product((False, True), repeat=len(COUNTED_TOGETHER)):
+        chosen = {name: CHOSEN[name] for name, wanted in zip(COUNTED_TOGETHER, names, strict=True) if wanted}
         for sort in (one for one in SORTS if one != "relevance"):
             query = ListQuery(sort=sort, **chosen)
             following = list_context(env, query)["next_href"].partition("cursor=")[2]
@@ -67,15 +67,15 @@ def pages(env: WorkerEnv) -> list[Callable[[], Any]]:
     return found
 
 
-@pytest.mark.parametrize("names", [(), ("verdict",), ("publisher", "capability"), tuple(COUNTED_FACETS)])
+@pytest.mark.parametrize("names", [(), ("verdict",), ("publisher", "capability"), COUNTED_TOGETHER])
 @pytest.mark.usefixtures("shop")
 def test_a_list_is_read_by_one_statement_for_its_counts_and_one_for_its_rows(
     env: WorkerEnv, monkeypatch: pytest.MonkeyPatch, names: tuple[str, ...]
 ) -> None:
     query = ListQuery(**{name: CHOSEN[name] for name in names})
     read = partial(list_context, env, query)
-    # Tags, licences and agents of a short one are counted in its skills, which are read by two more.
-    assert [SkillCount._meta.db_table in one for one in asked(read)] == [True, *[False] * (3 if names else 1)]
+    # Tags, licences and agents of a short one with two filters are counted in its skills, which are read by two more.
+    assert [SkillCount._meta.db_table in one for one in asked(read)] == [True, *[False] * (3 if len(names) > 1 else 1)]
     monkeypatch.setattr(filtered, "MOST_FOUND", 5)
     assert [SkillCount._meta.db_table in one for one in asked(read)] == [True, False]
 
@@ -145,7 +145,7 @@ def test_what_is_counted_of_tags_licences_and_agents_begins_with_the_filter_that
                 assert [(step, one) for one in told for step in reads_every_row(one)] == []
             if "tag" in chosen and connection.vendor == "sqlite":
                 # What is read without the tag, for other tags beside it, begins with another filter.
-                counted = [one for one in told if "'office'" in one and "LIMIT 201" in one]
+                counted = [one for one in told if "'office'" in one and ("LIMIT 1001" in one or "LIMIT 201" in one)]
                 assert counted
                 assert [one for one in counted if "(namespace=? AND visibility=?" in first_steps(one)] == []
 
@@ -173,7 +173,9 @@ def test_who_sees_more_reads_in_order_as_well_and_a_stranger_pays_nothing_for_wh
             assert [(step, one) for one in statements for step in reads_every_row(one)] == []
             ordered = [one for one in statements if "ORDER BY" in one and "'members'" in one and "LIMIT 25" in one]
             assert ordered
-            assert few or [one for one in ordered if "USE TEMP B-TREE" in first_steps(one)] == []
+            # Of keys alone; the skills of a page are sorted as they are read.
+            inner = [one.partition(" IN (")[2].rpartition(") ORDER BY")[0] or one for one in ordered]
+            assert few or [one for one in inner if "USE TEMP B-TREE" in first_steps(one)] == []
         page = list_context(env, ListQuery(sort="name"))
         # As many as are counted, which is not the kept count of what is public.
         assert (page["total"].number, page["total"].or_more) == (78, False)

@@ -12,28 +12,31 @@ from vskill.environments import WorkerEnv
 pytestmark = pytest.mark.django_db
 
 
-def test_a_long_list_that_is_filtered_names_tags_without_counts_and_a_short_one_counts_them(
+def test_a_long_list_of_two_filters_names_values_without_counts_and_a_short_one_counts_them(
     env: WorkerEnv, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in range(4):
-        verdict, tags = ("notes", "office") if number == 3 else ("clear", "pdf")
+        verdict, tags = ("notes", "pdf office") if number == 3 else ("clear", "pdf")
         publish_example(env, name=f"skill-{number}", verdict=verdict, metadata={"tags": tags})
+    publish_example(env, name="other", metadata={"tags": "music"}, license="")
     monkeypatch.setattr(filtered, "MOST_FOUND", 2)
-    found = {
-        verdict: list_skills(env, SkillFilters(verdict=verdict), facets=("tag", "license")).facets
+    pages = {
+        verdict: list_skills(env, SkillFilters(verdict=verdict, tag="pdf"), count=True, facets=("tag", "license"))
         for verdict in ("clear", "notes")
     }
-    assert found["notes"] == {"tag": [("office", 1, False)], "license": [("MIT", 1, False)]}
-    # Of all skills: nobody counted those of this list.
-    assert found["clear"] == {"tag": [("pdf", None, False), ("office", None, False)], "license": [("MIT", None, False)]}
-    # The other facets of a list with a tag are counted, and so is a tag beside it.
+    assert {verdict: page.total for verdict, page in pages.items()} == {"clear": (3, False), "notes": (1, False)}
+    assert pages["notes"].facets["license"] == [("MIT", 1, False)]
+    # Those of the tag: nobody counted those of this list.
+    assert pages["clear"].facets["license"] == [("MIT", None, False)]
+    # Beside a chosen value, the counts of the others are kept.
+    assert pages["clear"].facets["tag"] == [("pdf", 3, False), ("music", 1, False)]
     counted = list_skills(env, SkillFilters(tag="pdf"), facets=("verdict", "tag", "license")).facets
-    assert counted["verdict"] == [("clear", 3, False)]
-    assert counted["tag"] == [("pdf", 3, False), ("office", 1, False)]
-    assert counted["license"] == [("MIT", 3, False)]
+    assert counted["verdict"] == [("clear", 3, False), ("notes", 1, False)]
+    assert counted["tag"] == [("pdf", 4, False), ("music", 1, False), ("office", 1, False)]
+    assert counted["license"] == [("MIT", 4, False)]
 
 
-def test_a_list_of_a_tag_has_its_true_length_and_its_facets_say_that_they_were_counted_among_some(
+def test_a_list_of_three_filters_is_counted_to_a_bound_and_its_facets_among_some(
     env: WorkerEnv, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(filtered, "MOST_SAMPLED", 3)
@@ -41,14 +44,9 @@ def test_a_list_of_a_tag_has_its_true_length_and_its_facets_say_that_they_were_c
     for number in range(6):
         verdict = "clear" if number else "notes"
         publish_example(env, name=f"skill-{number}", metadata={"tags": "pdf"}, verdict=verdict)
-    page = list_skills(env, SkillFilters(tag="pdf"), count=True, facets=("verdict", "license", "tag"))
-    assert page.total == (6, False)
+    wanted = {"tag": "pdf", "license": "MIT"}
+    page = list_skills(env, SkillFilters(**wanted, verdict="clear"), count=True, facets=("capability", "license"))
+    assert (page.total, page.facets["capability"]) == ((4, True), [("shell", 3, True)])
     assert page.facets["license"] == [("MIT", 3, True)]
-    assert sum(one.number or 0 for one in page.facets["verdict"]) == 3
-    assert page.facets["tag"] == [("pdf", 6, False)]
-    # A pair is counted further than its facets are, and not to its end.
-    page = list_skills(env, SkillFilters(tag="pdf", verdict="clear"), count=True, facets=("license",))
-    assert (page.total, page.facets["license"]) == ((4, True), [("MIT", 3, True)])
-    page = list_skills(env, SkillFilters(tag="pdf", verdict="notes"), count=True, facets=("verdict", "license"))
-    assert (page.total, page.facets["license"]) == ((1, False), [("MIT", 1, False)])
-    assert {one.or_more for one in page.facets["verdict"]} == {True}
+    page = list_skills(env, SkillFilters(**wanted, verdict="notes"), count=True, facets=("verdict", "capability"))
+    assert (page.total, page.facets["capability"]) == ((1, False), [("shell", 1, False)])
