@@ -9,7 +9,8 @@ from marketplace.catalog import find_skill_sync, find_version_sync, is_visible
 from marketplace.models import ArchiveBlob, Collection, SkillEntry, SkillVersion
 from marketplace.skill_sets.reading import find_collection, near_collections
 from marketplace.skills.handles import is_named, is_of_repository, short_handle
-from marketplace.skills.near_names import near_publishers, near_slugs, near_versions, with_near
+from marketplace.skills.near_filters import near_publishers
+from marketplace.skills.near_names import near_slugs, near_versions, with_near
 from marketplace.skills.visibility import light_versions
 from marketplace.skills.withdrawal import nothing_offered, why_withdrawn, withheld
 from vskill.environments import WorkerEnv

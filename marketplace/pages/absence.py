@@ -9,7 +9,8 @@ from marketplace.addresses import file_href, publisher_href, skill_href
 from marketplace.catalog import find_skill_sync
 from marketplace.pages.skill import Found, why_absent
 from marketplace.skills.handles import short_handle
-from marketplace.skills.near_names import near_paths, near_publishers, near_slugs, near_versions
+from marketplace.skills.near_filters import near_publishers
+from marketplace.skills.near_names import near_paths, near_slugs, near_versions
 from vskill.environments import WorkerEnv
 from vskill.hidden_characters import visible
 from vskill.web.absent import Near, NotThere

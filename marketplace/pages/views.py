@@ -46,7 +46,7 @@ from marketplace.pages.source_health import repo_health
 from marketplace.pages.tree import tree
 from marketplace.pages.wording import CAPABILITIES, DEEDS, VERDICTS
 from marketplace.skills.handles import present_handle
-from marketplace.skills.near_names import near_publishers
+from marketplace.skills.near_filters import near_publishers
 from vskill.visitors.reads import list_reads, page_reads
 from vskill.web.absent import Near, NotThere
 from vskill.web.query_strings import takes_several

@@ -9,17 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
+from itertools import chain
 from typing import Any, Final
 
 from django.db.models import QuerySet
 
 from marketplace.models import SkillEntry, SkillVersion
-from marketplace.models.derived import SkillCount, SkillCountChange
 from marketplace.search.engines import engine_of
 from marketplace.search.spelling import near_words
 from marketplace.search.text import query_terms
-from marketplace.skills.count_reads import counts_of
-from marketplace.skills.counts import PUBLISHER, Key
 from marketplace.skills.visibility import fetchable_versions, listed_skills
 from vskill.environments import WorkerEnv
 from vskill.kv.codec import is_storable
@@ -42,7 +40,7 @@ def near_slugs(env: WorkerEnv, asked: str) -> list[str]:
     if not can_be_near(name):
         return []
     found = set(_neighbours(_listed(env), "slug", name))
-    meant = _meant(env, name)
+    meant = meant_by(env, [name])[name]
     words = sorted(meant.values(), key=len, reverse=True)[:_WORDS]
     engine = engine_of(env.database)
     engine.expect(words)
@@ -54,22 +52,6 @@ def near_slugs(env: WorkerEnv, asked: str) -> list[str]:
         having = engine.by_position(engine.matching(_listed(env), alternatives, in_names=True))
         found.update(having.values_list("slug", flat=True)[:_OF_A_WORD])
     return nearest(name, found, meant)
-
-
-def near_publishers(env: WorkerEnv, asked: str) -> list[str]:
-    """Return the handles of publishers of listed skills that are near to ``asked``, the nearest first."""
-    name = asked.strip().lower()
-    if not can_be_near(name):
-        return []
-    # The counts have a row for each publisher, however many skills it has.
-    keys: list[Key] = []
-    meant = _meant(env, name)
-    for model in (SkillCount, SkillCountChange):
-        rows = model.objects.using(env.database).filter(namespace=env.name, within="", kind=PUBLISHER)
-        for one in dict.fromkeys([name, _put_right(name, meant)]):
-            keys += [("", PUBLISHER, str(value)) for value in _neighbours(rows, "value", one)]
-    present = [value for (_within, _kind, value), count in counts_of(env, list(dict.fromkeys(keys))).items() if count]
-    return nearest(name, present, meant)
 
 
 def near_values(rows: QuerySet[Any], column: str, asked: str) -> list[str]:
@@ -122,14 +104,19 @@ def can_be_near(name: str) -> bool:
     return 1 < len(name) <= _LONGEST_NAME and is_storable(name)
 
 
-def _meant(env: WorkerEnv, name: str) -> dict[str, str]:
-    """Return each word of a name with the one that it is taken for: itself where a name has it or none is near."""
-    words = query_terms(name.replace("-", " "))
-    near = near_words(env.database, env.name, words)
-    return {word: word if near[word].in_names or not near[word].words else near[word].words[0].word for word in words}
+def meant_by(env: WorkerEnv, names: Iterable[str]) -> dict[str, dict[str, str]]:
+    """Return for each name its words, each with the one that it is taken for, by one statement.
+
+    That is the word itself where a name has it or none is near.
+    """
+    words = {name: query_terms(name.replace("-", " ")) for name in names}
+    near = near_words(env.database, env.name, list(dict.fromkeys(chain.from_iterable(words.values()))))
+    taken = {word: word if one.in_names or not one.words else one.words[0].word for word, one in near.items()}
+    return {name: {word: taken[word] for word in each} for name, each in words.items()}
 
 
-def _put_right(name: str, meant: Mapping[str, str]) -> str:
+def put_right(name: str, meant: Mapping[str, str]) -> str:
+    """Return a name with each of its words replaced by the one that it is taken for."""
     return _WORD.sub(lambda found: meant.get(found.group(), found.group()), name)
 
 
@@ -140,22 +127,28 @@ def _neighbours(rows: QuerySet[Any], column: str, name: str) -> Iterator[Any]:
         yield from following.values_list(column, flat=True)[:_NEIGHBOURS]
 
 
-def nearest(name: str, found: Iterable[str], meant: Mapping[str, str] | None = None) -> list[str]:
-    """Return those of the names ``found`` that are near to ``name``, the nearest first, at most ``MOST_NAMES``.
+def nearest(
+    name: str, found: Iterable[str], meant: Mapping[str, str] | None = None, *, most: int = MOST_NAMES
+) -> list[str]:
+    """Return those of the names ``found`` that are near to ``name``, the nearest first, at most ``most``.
 
     ``meant`` has for each word of ``name`` the one that it is taken for, by default itself.
     """
     words = set((meant or {}).values())
-    right = _put_right(name, meant or {})
-    rated = sorted((-max(_likeness(name, one), _likeness(right, one), _share(words, one)), one) for one in found)
-    return [one for likeness, one in rated if -likeness >= _LEAST_LIKENESS][:MOST_NAMES]
+    typed = {name, put_right(name, meant or {})}
+    rated = sorted((-max(_share(words, one), *(_likeness(each, one) for each in typed)), one) for one in found)
+    return [one for likeness, one in rated if -likeness >= _LEAST_LIKENESS][:most]
 
 
 def _likeness(asked: str, name: str) -> float:
     # What is the beginning of a name, or the name without an ending, is near however long the rest is.
     if name.startswith(f"{asked}-") or asked.startswith(f"{name}-"):
         return 0.9
-    return SequenceMatcher(None, asked, name, autojunk=False).ratio()
+    matcher = SequenceMatcher(None, asked, name, autojunk=False)
+    # The ratio is below both, and takes longer than either.
+    if matcher.real_quick_ratio() < _LEAST_LIKENESS or matcher.quick_ratio() < _LEAST_LIKENESS:
+        return 0.0
+    return matcher.ratio()
 
 
 def _share(words: Collection[str], name: str) -> float:

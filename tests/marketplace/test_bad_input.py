@@ -10,7 +10,9 @@ import pytest
 from django.test import Client
 
 from marketplace.catalog import delete_skill, quarantine_skill, rename_skill, yank_version
-from marketplace.skills.near_names import near_publishers, near_slugs
+from marketplace.skills import near_filters
+from marketplace.skills.near_filters import near_publishers
+from marketplace.skills.near_names import near_slugs
 from submissions.states import State
 from tests.marketplace.factories import publish_example
 from tests.routes import PLACE, every_route
@@ -227,6 +229,21 @@ def test_a_word_of_a_name_and_a_slip_in_its_first_letters_lead_to_the_name(names
     assert near_publishers(names, "nrothwind") == ["northwind"]
 
 
+def test_an_address_and_a_filter_lead_to_the_same_publishers(
+    env: WorkerEnv, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number, place in enumerate(("https://git.example.test/northwind/tools", "https://github.com/acme/skills")):
+        publish_example(env, name=f"skill-{number}", repo_url=place)
+    # Among very many publishers, one is found by its neighbours alone.
+    monkeypatch.setattr(near_filters, "_FREQUENT", 0)
+    monkeypatch.setattr(near_filters, "_NEIGHBOURS", 1)
+    wanted = "northwind.git.example.test"
+    for asked in ("nortwind", "onrthwind", "NORTHWIND", "northwind.git.example.tset"):
+        assert near_publishers(env, asked) == [wanted], asked
+        assert f'href="/publishers/{wanted}"' in client.get(f"/publishers/{asked}", follow=True).content.decode()
+        assert f'href="?publisher={wanted}"' in client.get(f"/skills?publisher={asked}").content.decode()
+
+
 def test_a_skill_of_another_publisher_leads_to_it_and_an_unknown_one_to_its_publisher(
     names: WorkerEnv, client: Client
 ) -> None:
@@ -284,5 +301,5 @@ def test_the_part_of_an_id_leads_to_its_submission(env: WorkerEnv, client: Clien
 def test_near_names_cost_a_few_look_ups(names: WorkerEnv, django_assert_max_num_queries: Any) -> None:
     with django_assert_max_num_queries(10):
         near_slugs(names, "a-very-long-name-of-many-words-that-nothing-has")
-    with django_assert_max_num_queries(10):
+    with django_assert_max_num_queries(3):
         near_publishers(names, "nortwind")
