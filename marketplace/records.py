@@ -54,8 +54,9 @@ class SkillRecord:
     """A published skill.
 
     ``name``, ``display_name``, ``description``, ``license``, ``compatibility``, ``tags``, ``commit_sha``,
-    ``content_hash``, ``verdict``, ``verdict_summary``, ``flag_reason``, ``capabilities`` and ``submission_id`` are
-    copied from the version ``latest_version``, which is empty where every version is withdrawn.
+    ``content_hash``, ``verdict``, ``verdict_summary``, ``flag_reason`` and ``submission_id`` are copied from the
+    version ``latest_version``, which is empty where every version is withdrawn. ``capabilities`` are all that this one
+    can do, by the names of ``skills.capability_names``.
 
     ``publisher`` is the owner's identity, ``host/owner`` in lower case, and ``publisher_handle`` the short name in
     URLs. ``repo_url`` is the URL of the repository, ``skill_path`` the skill's folder in it, and ``identity`` a hash

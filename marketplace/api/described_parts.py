@@ -54,7 +54,7 @@ TAG: Final = query("tag", {"type": "string", "enum": ["latest"]}, "The only tag 
 _MEANINGS: Final = {
     "publisher": "Only skills of this publisher, by its handle or its short one.",
     "verdict": f"Only skills with this verdict: {', '.join(KNOWN_VERDICTS)}.",
-    "capability": "Only skills that ask for this, such as shell or network.",
+    "capability": "Only skills that ask for this, such as executes or sends.",
     "agent": f"Only skills that say they are made for this agent: {', '.join(AGENTS)}.",
     "license": "Only skills with this licence, as they write it.",
     "tag": "Only skills with this tag.",

@@ -7,6 +7,8 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 from urllib.parse import urlencode
 
+from marketplace.skills.capability_names import name_of
+
 LONGEST_QUERY: Final = 200
 LONGEST_CHOICE: Final = 200
 LONGEST_CURSOR: Final = 1_000
@@ -68,9 +70,11 @@ class ListQuery:
 
         sort, view = text("sort", 20), text("view", 20)
         q = text("q", LONGEST_QUERY)
+        chosen = {name: text(name, LONGEST_CHOICE) for name in FACETS}
         return cls(
             q=q,
-            **{name: text(name, LONGEST_CHOICE) for name in FACETS},
+            # As the values of the facet are named, of which it is one.
+            **{**chosen, "capability": name_of(chosen["capability"])},
             # A search has this order by itself. Kept, it would be asked for when the words are gone.
             sort=sort if sort in SORTS and sort != "relevance" else "",
             view=view if view in VIEWS else "cards",

@@ -20,10 +20,10 @@ from marketplace.pages.markdown import render_markdown
 from marketplace.pages.skill_source import also_at, folder_of, source_gone
 from marketplace.pages.source_links import source_href
 from marketplace.pages.text_links import TextLinks
-from marketplace.pages.wording import IN_CONTRACT, verdict_words, version_words
+from marketplace.pages.wording import verdict_words, version_words
+from marketplace.skills.capability_names import asked_names
 from marketplace.skills.newest_scan import NewestScan, newest_scan
 from marketplace.skills.publishers import is_uploaded
-from marketplace.skills.references import is_contract
 from marketplace.skills.visibility import light_versions
 from marketplace.skills.withdrawal import nothing_offered, why_withdrawn
 from vskill.environments import WorkerEnv
@@ -140,15 +140,11 @@ def asked_for(found: Found) -> Capabilities:
 
 
 def capabilities_of_version(version: SkillVersion) -> Capabilities:
-    """Return what a version asks for: what its contract says, where it has one, or else what engines called it.
+    """Return what a version asks for: what its contract says it does, and what engines called it besides.
 
-    Of the latter only that stays beside a contract for which that has no word.
+    Of the latest version the entry of its skill says the same, and so do lists, filters and counts.
     """
-    names = [str(name) for name in version.capabilities]
-    if is_contract(version.contract):
-        deeds = [str(one["name"]) for one in version.contract["does"]]
-        names = [*deeds, *(name for name in names if name not in IN_CONTRACT)]
-    return Capabilities(tuple(names), unread=left_unread(version))
+    return Capabilities(asked_names(version.capabilities, version.contract), unread=left_unread(version))
 
 
 def readme(found: Found) -> SafeString:

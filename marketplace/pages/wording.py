@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from marketplace.judgement import NO_ENGINE, UNSCANNED
+from marketplace.skills.capability_names import name_of
 
 
 @dataclass(frozen=True)
@@ -149,42 +150,19 @@ DEEDS: Final[dict[str, Words]] = {
         "Turns the agent against its user", "It tells the agent to work against whom it serves.", "alert", "hold"
     ),
 }
-# Capabilities by the names that engines give them; others are shown by their own name.
+# What only engines know, by the names that they give; others are shown by their own name.
 CAPABILITIES: Final[dict[str, Words]] = {
-    "shell_execution": Words("Runs commands", "It runs commands of the system.", "terminal", "hold"),
-    "dynamic_code_execution": Words("Runs code it builds", "It builds or loads code and runs it.", "code", "hold"),
-    "install_time_execution": Words("Runs on installation", "Installing it runs something.", "package", "hold"),
-    "delegated_authentication": Words(
-        "Uses credentials", "It reads keys, tokens or sign-ins, or forwards them.", "key", "hold"
+    "network_egress": Words(
+        "Uses the network, not known how", "It sends or fetches data over the network; which, is not known.", "globe"
     ),
-    "network_egress": Words("Uses the network", "It sends or fetches data over the network.", "globe"),
+    "sends_files": Words("Sends files", "It sends files over the network.", "globe", "hold"),
+    "runs_downloads": Words("Runs what it downloads", "It fetches code and runs it.", "code", "hold"),
+    "install_time_execution": Words("Runs on installation", "Installing it runs something.", "package", "hold"),
     "filesystem_write": Words("Writes files", "It creates, changes or deletes files.", "pencil"),
-    "filesystem_read": Words("Reads files", "It reads files beyond its own text.", "folder"),
     "mcp_tools_detected": Words("Brings tools", "It defines or connects MCP tools.", "plug"),
     "prompt_surface_risk": Words("Steers the model", "Parts of it reach the model as instructions.", "hook"),
     "scoped_identity": Words("Limited identity", "It signs in with an identity that is limited on purpose.", "user"),
-    # Those of the engine of this product, of which most are deeds by another name.
-    "network": DEEDS["sends"],
-    "persists": DEEDS["persists"],
-    "changes_agent_files": DEEDS["changes_agent"],
-    "raises_rights": DEEDS["escalates"],
-    "sends_files": Words("Sends files", "It sends files over the network.", "globe", "hold"),
-    "runs_downloads": Words("Runs what it downloads", "It fetches code and runs it.", "code", "hold"),
 }
-# Capabilities that the contract speaks of in words of its own: where there is one, it is what counts.
-IN_CONTRACT: Final = frozenset(
-    {
-        "shell_execution",
-        "dynamic_code_execution",
-        "delegated_authentication",
-        "network_egress",
-        "filesystem_read",
-        "network",
-        "persists",
-        "changes_agent_files",
-        "raises_rights",
-    }
-)
 
 
 def verdict_words(verdict: str | None) -> Words:
@@ -221,5 +199,6 @@ def severity_words(severity: str) -> Words:
 
 def capability_words(capability: str) -> Words:
     """Return the words for a capability or a deed; an unknown one keeps its own name, so that nothing is hidden."""
-    known = CAPABILITIES.get(capability.lower()) or DEEDS.get(capability.lower())
+    name = name_of(capability.lower())
+    known = DEEDS.get(name) or CAPABILITIES.get(name)
     return known or Words(capability.replace("_", " ").replace("-", " ").capitalize(), "", "dot")

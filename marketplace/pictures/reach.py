@@ -11,31 +11,14 @@ from django.utils.safestring import SafeString
 
 from marketplace.capabilities import Capabilities
 
-# By the names of a contract, and by those that engines give.
+# By the names that ``skills.capability_names`` gives.
 TARGETS: Final[dict[str, frozenset[str]]] = {
-    "Files": frozenset({"reads_files", "filesystem_read", "filesystem_write", "sends_files"}),
-    "Network": frozenset({"sends", "downloads", "network_egress", "network", "sends_files", "runs_downloads"}),
-    "Commands": frozenset(
-        {
-            "executes",
-            "escalates",
-            "shell_execution",
-            "dynamic_code_execution",
-            "install_time_execution",
-            "runs_downloads",
-            "raises_rights",
-        }
-    ),
-    "Secrets": frozenset({"reads_secrets", "reads_environment", "delegated_authentication", "scoped_identity"}),
+    "Files": frozenset({"reads_files", "filesystem_write", "sends_files"}),
+    "Network": frozenset({"sends", "downloads", "network_egress", "sends_files", "runs_downloads"}),
+    "Commands": frozenset({"executes", "escalates", "install_time_execution", "runs_downloads"}),
+    "Secrets": frozenset({"reads_secrets", "reads_environment", "scoped_identity"}),
     "The agent": frozenset(
-        {
-            "changes_agent",
-            "changes_agent_files",
-            "addresses_agent",
-            "persists",
-            "mcp_tools_detected",
-            "prompt_surface_risk",
-        }
+        {"changes_agent", "addresses_agent", "persists", "mcp_tools_detected", "prompt_surface_risk"}
     ),
 }
 _ROW: Final = 32

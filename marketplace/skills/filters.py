@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from marketplace.skills.capability_names import name_of
+
 
 @dataclass(frozen=True)
 class SkillFilters:
@@ -12,7 +14,7 @@ class SkillFilters:
 
     ``query`` are words to search for, ``publisher`` is a handle or a short one, ``verdict``, ``license``, ``tag``,
     ``capability`` and ``agent``, one that the skill states it is made for, match exactly, and ``prefix`` is the
-    beginning of a slug.
+    beginning of a slug. A capability by the name that an engine has for it is the one that lists have.
     """
 
     query: str = ""
@@ -23,6 +25,10 @@ class SkillFilters:
     capability: str = ""
     prefix: str = ""
     agent: str = ""
+
+    def __post_init__(self) -> None:
+        """Name the capability as lists do, so that the addresses of an earlier release still lead there."""
+        object.__setattr__(self, "capability", name_of(self.capability))
 
 
 EVERY_SKILL: Final = SkillFilters()

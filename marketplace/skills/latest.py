@@ -8,6 +8,7 @@ from typing import Final
 
 from marketplace.models import SkillVersion
 from marketplace.records import SkillRecord
+from marketplace.skills.capability_names import asked_names
 from marketplace.skills.versions import highest, is_aside
 
 MAX_TAGS: Final = 20
@@ -41,7 +42,7 @@ def with_latest(record: SkillRecord, versions: Iterable[SkillVersion]) -> SkillR
         verdict=latest.verdict,
         verdict_summary=latest.verdict_summary,
         flag_reason=latest.flag_reason,
-        capabilities=tuple(latest.capabilities),
+        capabilities=asked_names(latest.capabilities, latest.contract),
         submission_id=latest.submission_id,
     )
 

@@ -172,6 +172,19 @@ def note(env: WorkerEnv, row: SkillEntry, record: SkillRecord, event: Event) -> 
     return record
 
 
+def write_capabilities(env: WorkerEnv, row: SkillEntry, capabilities: tuple[str, ...]) -> None:
+    """Write what the latest version of the skill in ``row`` is now known to be able to do, with its facets and counts.
+
+    Nothing that the skill offers has changed, so neither its ``updated_at`` nor its history do. Raises
+    ``VersionConflict`` where another writer changed the row after it was read.
+    """
+    before = row.record
+    record = replace(before, capabilities=capabilities)
+    skill_namespace(env).put_sync(row.key, record.to_value(), expect_version=row.version)
+    _write_facets(env, row, record)
+    change_counts(env, counted(before), counted(record))
+
+
 def move_skill(env: WorkerEnv, row: SkillEntry, slug: str, *, actor: str, reason: str) -> SkillRecord:
     """Give the skill in ``row`` another slug, leave an alias at the old one, and return the new record.
 
@@ -244,6 +257,11 @@ def record_event(
 def _write_derived(env: WorkerEnv, row: SkillEntry, record: SkillRecord, event: Event) -> None:
     versions = SkillVersion.objects.using(env.database).filter(skill_id=row.pk, version=record.latest_version)
     index_skill(row, record, versions.values_list("skill_md", flat=True).first() or "", env.database)
+    _write_facets(env, row, record)
+    _record(env, row, event)
+
+
+def _write_facets(env: WorkerEnv, row: SkillEntry, record: SkillRecord) -> None:
     facets = SkillFacet.objects.using(env.database)
     facets.filter(skill_id=row.pk).delete()
     wanted = [(SkillFacet.TAG, tag) for tag in record.tags]
@@ -252,7 +270,6 @@ def _write_derived(env: WorkerEnv, row: SkillEntry, record: SkillRecord, event: 
     facets.bulk_create(
         SkillFacet(namespace=row.namespace, kind=kind, value=value, skill_id=row.pk) for kind, value in wanted
     )
-    _record(env, row, event)
 
 
 def _record(env: WorkerEnv, row: SkillEntry, event: Event) -> None:

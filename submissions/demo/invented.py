@@ -10,6 +10,7 @@ from typing import Final
 
 from marketplace.artifacts.archives import Archive, Member, build_tar_gz, build_zip
 from marketplace.records import SkillRecord
+from marketplace.skills.capability_names import asked_names
 from marketplace.skills.publishers import publisher_of, skill_identity
 from submissions.verification.package_contents import PackageFile, hash_files
 from vskill.kv.clock import isoformat
@@ -146,7 +147,7 @@ def invent(number: int, publishers: int, now: datetime) -> Invented:
             latest_version=f"1.{versions - 1}.0",
             verdict=chance.choices(_VERDICTS, _VERDICT_WEIGHTS)[0],
             verdict_summary="Invented: nothing was checked.",
-            capabilities=tuple(name for name, share in _CAPABILITIES if chance.random() < share),
+            capabilities=asked_names([name for name, share in _CAPABILITIES if chance.random() < share], None),
             compatibility=chance.choices(_COMPATIBILITIES, _COMPATIBILITY_WEIGHTS)[0],
             published_at=isoformat(published),
             updated_at=isoformat(updated),

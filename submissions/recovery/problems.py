@@ -19,6 +19,7 @@ class Kind(StrEnum):
     MALFORMED = "malformed"
     UNREADABLE = "unreadable"
     ORPHAN_EVIDENCE = "orphan_evidence"
+    CAPABILITIES = "capabilities_disagree"
     COUNTS = "counts_disagree"
     SEARCH = "search_disagrees"
     SCANS = "scan_history_disagrees"

@@ -17,6 +17,7 @@ from django.db import DatabaseError, transaction
 from marketplace.catalog import ALIAS_PREFIX, resolve_slug_sync
 from marketplace.models import SkillEntry
 from marketplace.search.engines import engine_of
+from marketplace.skills.capability_renewal import lock_skill, renew_capabilities, wrong_capabilities
 from marketplace.skills.count_check import mend_counts, wrong_counts
 from marketplace.skills.scan_history import note_missing, unnoted_scans
 from marketplace.skills.search_check import mend_documents, wrong_documents
@@ -234,6 +235,20 @@ def _index_again(env: WorkerEnv, wrong: list[int]) -> str:
     return ""
 
 
+def _capabilities(env: WorkerEnv) -> list[tuple[Problem, Mend]]:
+    wrong = wrong_capabilities(env)
+    if not wrong:
+        return []
+    detail = f"{len(wrong)} skills are listed by something else than their latest version can do"
+    return [(Problem(Kind.CAPABILITIES, "capabilities of skills", detail), partial(_renew_all, wrong=wrong))]
+
+
+def _renew_all(env: WorkerEnv, wrong: list[int]) -> str:
+    for number in wrong:
+        renew_capabilities(env, lock_skill(env, number))
+    return ""
+
+
 def _scans(env: WorkerEnv) -> list[tuple[Problem, Mend]]:
     missing = unnoted_scans(env).count()
     if not missing:
@@ -255,6 +270,7 @@ _LOOKS: Final[dict[str, Look]] = {
     # Before the documents, which are written through it.
     "index of the search": _search_index,
     "documents of the search": _documents,
+    "capabilities of skills": _capabilities,
     "history of scans": _scans,
     "signatures": unsigned_problems,
     "log of verdicts": log_problems,

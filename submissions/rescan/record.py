@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -14,10 +14,11 @@ from marketplace.likeness.published import index_version
 from marketplace.likeness.signature import Signature
 from marketplace.models import LaterScan, SkillVersion
 from marketplace.provenance.entries import note_scanned
+from marketplace.skills.capability_renewal import lock_skill, renew_capabilities
 from marketplace.skills.references import renew_references
 from marketplace.skills.scan_history import note_scan, seen_in
 from submissions.outbox import tell_scanned
-from submissions.verification.engines.base import EngineResult, contract_in
+from submissions.verification.engines.base import UNFINISHED, EngineResult, contract_in
 from submissions.verification.verdict import Decision, Verdict
 from vskill.environments import WorkerEnv
 from vskill.kv.clock import database_now, isoformat
@@ -49,6 +50,7 @@ def record(
     results: Sequence[EngineResult],
     *,
     signature: Signature | None = None,
+    capabilities: Collection[str] = (),
     spared: bool = False,
 ) -> Rescanned:
     """Keep the ``decision`` and the ``results`` of a later scan of ``version`` under ``key``; again changes nothing.
@@ -56,7 +58,8 @@ def record(
     The version is flagged where the verdict is graver than the one that it was published with, and than the one for
     which an operator took a flag off; otherwise that flag is cleared. A scan that is not complete does neither, and one
     that is ``spared`` by trust in the owner never flags. ``signature`` is kept for a version of an earlier release.
-    What the skill does and refers to is renewed, unless no engine has said it.
+    ``capabilities`` are those that the pre-scan found. What the skill does and refers to is renewed, unless no engine
+    has said it, and what engines called it where all have ended.
     """
     with transaction.atomic(using=env.database):
         found: dict[str, Any] = {
@@ -64,7 +67,7 @@ def record(
             "scan_key": key,
             "verdict": decision.verdict.value,
             "verdict_summary": decision.summary,
-            "capabilities": sorted({name for one in results for name in one.capabilities}),
+            "capabilities": sorted({*capabilities, *(name for one in results for name in one.capabilities)}),
             "engines": [
                 {"name": one.engine, "version": one.engine_version, "status": one.status.value} for one in results
             ],
@@ -86,15 +89,22 @@ def record(
             )
         later, _created = LaterScan.objects.using(env.database).update_or_create(version=version, defaults=found)
         note_scan(env, version.pk, seen_in(later))
-        _renew(env, version, key, results, signature)
+        _renew(env, version, later, results, signature)
         return Rescanned(decision.verdict.value, _flag(env, version, later, decision, spared=spared))
 
 
 def _renew(
-    env: WorkerEnv, version: SkillVersion, key: str, results: Sequence[EngineResult], signature: Signature | None
+    env: WorkerEnv,
+    version: SkillVersion,
+    later: LaterScan,
+    results: Sequence[EngineResult],
+    signature: Signature | None,
 ) -> None:
     """Write what a later scan knows better about the version itself: one update, and what hangs on it."""
-    changes: dict[str, Any] = {"scan_key": key}
+    skill = lock_skill(env, version.skill_id)
+    changes: dict[str, Any] = {"scan_key": later.scan_key}
+    if results and not any(one.status in UNFINISHED for one in results):
+        changes["capabilities"] = later.capabilities
     contract = contract_in(results)
     if contract is not None:
         changes["contract"] = dict(contract)
@@ -107,6 +117,8 @@ def _renew(
     if contract is not None:
         version.contract = changes["contract"]
         renew_references(env, version)
+    if skill.latest_version == version.version:
+        renew_capabilities(env, skill)
 
 
 def _flag(env: WorkerEnv, version: SkillVersion, later: LaterScan, decision: Decision, *, spared: bool) -> bool:

@@ -20,7 +20,7 @@ from submissions.queue.base import InvalidMessage
 from submissions.rescan.record import Rescanned, keep_key, record
 from submissions.source.fetching import scratch_folder
 from submissions.source.plain_folder import open_folder
-from submissions.verification.engines.base import Engine, EngineResult, EngineStatus
+from submissions.verification.engines.base import UNFINISHED, Engine, EngineResult
 from submissions.verification.errors import EngineIncomplete, InvalidPackage
 from submissions.verification.findings import Severity
 from submissions.verification.package_signature import signature_of
@@ -39,7 +39,6 @@ logger = logging.getLogger(__name__)
 
 # Beside the publishers that wait for a slot, all of these scans are one.
 _PUBLISHER: Final = "rescan"
-_UNFINISHED: Final = (EngineStatus.FAILED, EngineStatus.TIMED_OUT)
 
 
 @dataclass(frozen=True)
@@ -47,6 +46,7 @@ class _Scan:
     decision: Decision
     results: tuple[EngineResult, ...] = ()
     signature: Signature | None = None
+    capabilities: tuple[str, ...] = ()
 
 
 async def rescan(
@@ -70,13 +70,21 @@ async def rescan(
         return None
     async with scratch_folder() as folder:
         scan = await _scan(env, version, engines, folder, slots)
-    unfinished = [result for result in scan.results if result.status in _UNFINISHED]
+    unfinished = [result for result in scan.results if result.status in UNFINISHED]
     if unfinished and not last_attempt:
         failures = "; ".join(f"{result.engine} {result.status}: {result.error}" for result in unfinished)
         raise EngineIncomplete(f"The scan did not finish and is tried again: {failures}")
     spared = trusted and all(one.severity.rank < Severity.CRITICAL.rank for one in scan.decision.findings)
     return await writers.run(
-        record, env, version, key, scan.decision, scan.results, signature=scan.signature, spared=spared
+        record,
+        env,
+        version,
+        key,
+        scan.decision,
+        scan.results,
+        signature=scan.signature,
+        capabilities=scan.capabilities,
+        spared=spared,
     )
 
 
@@ -106,7 +114,8 @@ async def _scan(
         logger.warning("version %s is read as other content than it was published with", version.pk)
     results = await _results(env, engines, package, slots)
     judged = await judge(env, version.skill.identity, package, results, [engine.name for engine in engines])
-    return _Scan(judged.decision, judged.results, await readers.run(signature_of, package))
+    signature = await readers.run(signature_of, package)
+    return _Scan(judged.decision, judged.results, signature, package.capabilities)
 
 
 def _unpack(env: WorkerEnv, version: SkillVersion, root: Path) -> None:

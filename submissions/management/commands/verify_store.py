@@ -23,9 +23,9 @@ class Command(EnvironmentCommand):
     help = (
         "Find messages without a submission, submissions without a message, aliases that lead nowhere, entries whose "
         "columns disagree with their value, values that cannot be read, scans of submissions that are gone, "
-        "counts of lists and an index of the search that are wrong, versions that were not signed, a log of verdicts "
-        "that disagrees with itself or with its signed heads, and damaged files of the database. Changes nothing "
-        "without --repair. "
+        "counts of lists, an index of the search and capabilities of skills that are wrong, versions that were not "
+        "signed, a log of verdicts that disagrees with itself or with its signed heads, and damaged files of the "
+        "database. Changes nothing without --repair. "
         "Exit codes: 0 nothing is wrong, or all of it was mended; 2 something is left."
     )
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from submissions.sandbox.child_processes import PreparedScript
 from submissions.verification.contract import read_contract
@@ -25,6 +25,10 @@ class EngineStatus(StrEnum):
     PARTIAL = "partial"
     FAILED = "failed"
     TIMED_OUT = "timed_out"
+
+
+# Nothing is learnt from these: the engine has to run again.
+UNFINISHED: Final = (EngineStatus.FAILED, EngineStatus.TIMED_OUT)
 
 
 @dataclass(frozen=True)

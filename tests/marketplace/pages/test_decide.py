@@ -163,7 +163,9 @@ async def test_a_version_says_what_it_can_do_that_the_one_before_could_not(env: 
     await sync_to_async(_publish_two_versions)(env)
     shown = await page("/skills/release-notes")
     assert "1 file added, 1 changed, 1 removed" in shown
-    assert re.search(r"It now also Runs commands ?No longer Uses the network ", shown.replace("  ", " "))
+    assert re.search(
+        r"It now also Runs commands or code ?No longer Uses the network, not known how ", shown.replace("  ", " ")
+    )
     assert "— not known: one of both versions" in await page("/skills/unread")
     publisher = await page("/publishers/acme")
     assert "Skills first published by week, 26 weeks to" in publisher

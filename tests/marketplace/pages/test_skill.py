@@ -35,13 +35,13 @@ async def test_a_skill_shows_its_verdict_and_apart_from_it_what_it_asks_for(env:
         assert words in shown
 
 
-async def test_what_a_skill_asks_for_is_what_its_contract_says_it_does(env: WorkerEnv) -> None:
+async def test_what_a_skill_asks_for_is_what_its_contract_says_and_what_engines_found_besides(env: WorkerEnv) -> None:
     engines = ("shell_execution", "network_egress", "mcp_tools_detected")
     await put(env, capabilities=engines, contract=contract())
     asked = (await page("/skills/release-notes")).partition("Asks for")[2].partition("</dl>")[0]
     labels = [label.strip() for label in re.findall(r"</svg>([^<]+)</li>", asked)]
-    # The engines alone know of the last one; of the others the contract has the word.
-    assert labels == ["Reads files", "Sends data", "Brings tools"]
+    # Of the network the contract says more.
+    assert labels == ["Reads files", "Sends data", "Runs commands or code", "Brings tools"]
 
 
 async def test_a_skill_shows_how_each_client_installs_exactly_this_version(env: WorkerEnv) -> None:

@@ -58,7 +58,7 @@ async def test_two_versions_are_compared_in_verdict_reach_and_lines(env: WorkerE
     shown = words(raw)
     assert "Changes from 0.0.1 to 1.1.0" in shown
     assert "Verdict Checked, with notes No known pattern" in shown
-    assert "Commands nothing seen Runs commands not before" in shown
+    assert "Commands nothing seen Runs commands or code not before" in shown
     assert "It now also Runs commands" in shown
     assert "1 added, 4 changed, 1 removed" in shown
     for row in (

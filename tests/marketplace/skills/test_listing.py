@@ -96,7 +96,7 @@ def test_facets_are_sorted_by_their_counts(env: WorkerEnv) -> None:
     }
     assert counts["license"] == [("MIT", 2), ("Apache-2.0", 1)]
     assert counts["publisher"] == [("acme", 3), ("mallory", 1)]
-    assert counts["capability"] == [("shell", 2), ("network", 1)]
+    assert counts["capability"] == [("shell", 2), ("sends", 1)]
     assert counts["tag"] == [("pdf", 2), ("office", 1)]
 
 

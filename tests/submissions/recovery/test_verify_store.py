@@ -15,7 +15,7 @@ from marketplace.catalog import figures
 from marketplace.models import ALIAS_PREFIX, LaterScan, PastScan, SkillEntry, SkillVersion
 from marketplace.models.derived import SkillCount
 from marketplace.skills.counts import fold
-from marketplace.skills.store import skill_namespace
+from marketplace.skills.store import skill_namespace, write_capabilities
 from submissions.messages import VERIFY
 from submissions.models import QueueMessage, SubmissionEntry
 from submissions.queue.database import get_queue
@@ -113,6 +113,15 @@ async def test_columns_that_disagree_with_the_value_are_written_anew(env: Worker
     assert report.problems[0].detail == "columns that disagree with the value: state"
     assert (await SubmissionEntry.objects.aget()).state == "ON_HOLD"
     assert (await SkillEntry.objects.aget()).visibility == "visible"
+    assert found(await verify_store(env)) == []
+
+
+async def test_a_skill_that_is_listed_by_less_than_it_can_do_is_renewed(env: WorkerEnv) -> None:
+    await in_thread(publish_example)(env, capabilities=("shell_execution",))
+    await in_thread(write_capabilities)(env, await SkillEntry.objects.aget(), ())
+    assert found(await verify_store(env)) == [(Kind.CAPABILITIES, "capabilities of skills", False)]
+    assert found(await verify_store(env, repair=True)) == [(Kind.CAPABILITIES, "capabilities of skills", True)]
+    assert (await SkillEntry.objects.aget()).capabilities == ("executes",)
     assert found(await verify_store(env)) == []
 
 

@@ -14,10 +14,12 @@ from django.db import connections
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from marketplace.catalog import SkillFilters
 from marketplace.likeness.known import find_equal
 from marketplace.likeness.published import files_of, same_content
 from marketplace.likeness.signature import signature
 from marketplace.models import (
+    HistoryEvent,
     LaterScan,
     LogPending,
     PastScan,
@@ -27,6 +29,9 @@ from marketplace.models import (
     SkillVersion,
     VersionShingle,
 )
+from marketplace.skills.capability_renewal import wrong_capabilities
+from marketplace.skills.count_check import wrong_counts
+from marketplace.skills.listing import facet_counts
 from submissions import messages
 from submissions.models import QueueMessage
 from submissions.operations import approve
@@ -130,6 +135,30 @@ async def test_what_a_skill_does_and_refers_to_is_renewed_with_the_verdict(env: 
     # What has changed stays, because a flag is about it.
     uses = ReferenceEntry.objects.filter(version_number=version.pk)
     assert {use.url async for use in uses} == named | {changed}
+
+
+def test_what_a_scan_finds_a_skill_to_do_is_listed_and_counted_at_once(env: WorkerEnv) -> None:
+    first = publish(env, "one", capabilities=("filesystem_write",))
+    latest = publish(env, "one", "Do it better.", capabilities=("filesystem_write",))
+    row, events = SkillEntry.objects.get(), HistoryEvent.objects.count()
+    clear = Decision(Verdict.CLEAR, "No known pattern was found.", (), (), "")
+    found = EngineResult("vskill", "9", EngineStatus.COMPLETE, capabilities=("network",), contract=contract())
+    failed = EngineResult("other", "9", EngineStatus.FAILED)
+
+    def listed() -> set[str]:
+        assert wrong_counts(env) == []
+        assert wrong_capabilities(env) == []
+        return {one.value for one in facet_counts(env, SkillFilters())["capability"]}
+
+    record(env, first, "key", clear, [found])
+    assert listed() == {"filesystem_write"}
+    # What an engine that failed had called it before is kept.
+    record(env, latest, "key", clear, [found, failed])
+    assert listed() == {"reads_files", "sends", "filesystem_write"}
+    record(env, latest, "next", clear, [found], capabilities=("shell_execution",))
+    assert listed() == {"reads_files", "sends", "executes"}
+    after = SkillEntry.objects.get()
+    assert (after.changed_at, HistoryEvent.objects.count()) == (row.changed_at, events)
 
 
 async def test_a_scan_that_no_engine_finished_leaves_what_is_known_of_a_skill(env: WorkerEnv) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from marketplace.pages.wording import CAPABILITIES, DEEDS
 from marketplace.pictures.reach import TARGETS
+from marketplace.skills.capability_names import DEED_OF, name_of
 from submissions.verification.engine.judging import CAPABILITIES as BY_SIGN
 
 # It touches nothing by itself.
@@ -11,7 +12,13 @@ TOUCHES_NOTHING = {"hides"}
 
 
 def test_whatever_the_engine_of_the_product_calls_a_capability_has_words() -> None:
-    assert set(BY_SIGN.values()) <= CAPABILITIES.keys()
+    assert set(map(name_of, BY_SIGN.values())) <= CAPABILITIES.keys() | DEEDS.keys()
+
+
+def test_a_thing_has_one_name_alone() -> None:
+    assert set(DEED_OF.values()) <= DEEDS.keys()
+    assert not (CAPABILITIES.keys() | DEED_OF.keys()) & DEEDS.keys()
+    assert not CAPABILITIES.keys() & DEED_OF.keys()
 
 
 def test_whatever_has_words_is_in_the_map_of_what_a_skill_can_touch() -> None:
