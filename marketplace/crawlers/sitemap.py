@@ -13,9 +13,9 @@ from django.db.models.expressions import RawSQL
 from django.db.models.lookups import Exact
 
 from marketplace.models import SkillEntry
-from marketplace.skills.unindexed import Unindexed
 from marketplace.skills.visibility import public_skills
 from vskill.environments import WorkerEnv
+from vskill.unindexed import Unindexed
 
 # The protocol allows 50,000 addresses; a part of so many takes as long as a page.
 PART: Final = 500

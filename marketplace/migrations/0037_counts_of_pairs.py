@@ -21,8 +21,9 @@ WITH skill AS (SELECT id, namespace, verdict {{c}} AS v, publisher_handle {{c}} 
               FROM held a JOIN held b ON b.id = a.id AND a.kind < b.kind
               WHERE NOT (a.kind IN {TOGETHER} AND b.kind IN {TOGETHER})
               GROUP BY a.namespace, a.kind, a.value, b.kind, b.value)
-SELECT namespace, kind || ':' || value, other, beside, n FROM pair
-UNION ALL SELECT namespace, other || ':' || beside, kind, value, n FROM pair
+SELECT * FROM (SELECT namespace, kind || ':' || value, other, beside, n FROM pair
+               UNION ALL SELECT namespace, other || ':' || beside, kind, value, n FROM pair) AS found
+WHERE TRUE ON CONFLICT DO NOTHING
 """  # noqa: S608 - our own names
 
 

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Any, Final
 
 from django.db.models import QuerySet
-from django.db.models.expressions import RawSQL
 
 from marketplace.models import SkillEntry
 
@@ -36,7 +35,7 @@ class SearchEngine(ABC):
         """Return the ``skills`` that one of ``alternatives`` finds, ``in_names`` by their names alone.
 
         Without any term, that is none. With ``few``, the caller says that there are few ``skills``: the documents of
-        these are read, and not what the index has of a word. The query cannot be part of another one; see ``keys``.
+        these are read, and not what the index has of a word. The query cannot be part of another one.
         """
         wanted = _with_terms(alternatives)
         if not wanted:
@@ -50,13 +49,6 @@ class SearchEngine(ABC):
         if found is None:
             return skills.none()
         return joined.extra(tables=self.tables, where=found[0], params=found[1])  # noqa: S610 - constants and parameters
-
-    def keys(self, alternatives: Alternatives) -> RawSQL:
-        """Return the keys of the skills that ``matching`` finds, as a part of another query."""
-        wanted = _with_terms(alternatives)
-        where, asked = (self.condition(wanted, False) if wanted else None) or (["1 = 0"], [])
-        tables = ", ".join([DOCUMENTS, *self.tables])
-        return RawSQL(f"SELECT {DOCUMENTS}.skill_id FROM {tables} WHERE {' AND '.join(where)}", tuple(asked))  # noqa: S608, S611 - constants
 
     @abstractmethod
     def expect(self, terms: Iterable[str]) -> None:
@@ -88,17 +80,31 @@ class SearchEngine(ABC):
 
     @abstractmethod
     def nearest(
-        self, alternatives: Alternatives, most: int, *, in_names: bool = False, whole_words: bool = False
-    ) -> list[int] | None:
+        self,
+        alternatives: Alternatives,
+        most: int,
+        *,
+        in_names: bool = False,
+        whole_words: bool = False,
+        among: QuerySet[Any] | None = None,
+    ) -> list[int]:
         """Return the keys of the first ``most`` skills in which the terms are, in the order of ``by_position``.
 
-        That is whatever else is asked of them; ``in_names`` of the name alone, and with ``whole_words``, a term has to
-        be a token and not only begin one. ``None`` where the engine gives this order by itself.
+        That is whatever else is asked of them but to be one of the keys that ``among`` returns; ``in_names`` of the
+        name alone, and with ``whole_words``, a term has to be a token and not only begin one: an engine that finds
+        beginnings as fast finds none then.
         """
 
+    def some(self, alternatives: Alternatives, most: int, *, among: QuerySet[Any] | None = None) -> list[int]:
+        """Return the keys of any ``most`` skills in which the terms are; ``among`` is that of ``nearest``."""
+        return self.nearest(alternatives, most, among=among)
+
     @abstractmethod
-    def any_of(self, skills: QuerySet[SkillEntry]) -> bool:
-        """Return whether ``matching`` found any skill."""
+    def met(self, skills: QuerySet[SkillEntry], alternatives: Alternatives) -> QuerySet[SkillEntry]:
+        """Return those of the ``skills`` in which the terms are, as they are met in an order that is not the engine's.
+
+        The caller says that many skills have the terms. Each alternative has a term.
+        """
 
     @abstractmethod
     def fault(self) -> str:

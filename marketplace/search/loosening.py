@@ -9,9 +9,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from django.db.models import QuerySet
-
-from marketplace.models import SkillEntry
 from marketplace.search.engine import SearchEngine
 from marketplace.search.spelling import Near, near_words
 
@@ -48,25 +45,21 @@ def as_typed(terms: Sequence[str]) -> Asked:
 
 
 def loosened(
-    skills: QuerySet[SkillEntry],
     terms: Sequence[str],
     *,
     namespace: str,
     engine: SearchEngine,
     finds: Callable[[Asked], bool],
-    few: bool = False,
+    finds_any: FindsAny,
 ) -> Asked:
-    """Return the strictest looser search that finds some of ``skills``; that for ``terms`` as they are where none does.
+    """Return the strictest looser search that finds some skills; that for ``terms`` as they are where none does.
 
     ``namespace`` is that of the skills, ``engine`` that of their database, ``finds`` says whether a search finds any of
-    them, and ``few`` that these are few. Call it where the terms as they are find nothing.
+    them, and ``finds_any`` whether a term does. Call it where the terms as they are find nothing.
     """
 
-    def finds_any(term: str, *, in_names: bool = False) -> bool:
-        return engine.any_of(engine.matching(skills, [[term]], in_names=in_names, few=few))
-
     def near_of(terms: Sequence[str]) -> Mapping[str, Near]:
-        near = near_words(skills.db, namespace, terms)
+        near = near_words(engine.alias, namespace, terms)
         engine.expect({*map(_stem, terms), *(use.word for one in near.values() for use in one.words)})
         return near
 

@@ -13,13 +13,13 @@ own, which is asked first and is mostly enough.
 from __future__ import annotations
 
 import string
-from collections.abc import Iterable, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, NamedTuple
 
 from django.db import connections, transaction
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 
-from marketplace.models import SkillEntry
+from marketplace.models import SearchDocument, SkillEntry
 from marketplace.search.documents import position_of
 from marketplace.search.engine import DOCUMENTS, Alternatives, Condition, SearchEngine
 from vskill.db import prepared_cursor
@@ -28,7 +28,6 @@ _WORDS: Final = "marketplace_searchword"
 _SAMPLE: Final = "marketplace_searchsample"
 # In so many documents of the sample, which is some two thousand of all.
 _FREQUENT: Final = 16
-_LOOKED_AT: Final = 200
 # Where the documents of skills begin that have an index of their own: those with 16 downloads.
 _FIRST_POPULAR: Final = position_of(0, 16)
 # As the index says it. What is tested for being true is nothing that the key of the documents is asked for.
@@ -40,21 +39,19 @@ _INDEXES: Final = {
     f"{DOCUMENTS}_names": ("names", "TRUE"),
     f"{DOCUMENTS}_popular": ("words", _POPULAR),
 }
-_NAMED: Final = f"SELECT id, skill_id FROM {DOCUMENTS} WHERE {{where}} ORDER BY id DESC LIMIT %s"  # noqa: S608 - our own names
-# The rest is read only where there is not enough: the count is known before it begins.
-_POPULAR_FIRST: Final = f"""
-    WITH popular AS MATERIALIZED (
-        SELECT id, skill_id FROM {DOCUMENTS} WHERE {{where}} AND {_POPULAR} ORDER BY id DESC LIMIT %s
-    ), rest AS (
-        SELECT id, skill_id FROM {DOCUMENTS}
-        WHERE {{where}} AND id < {_FIRST_POPULAR} AND (SELECT COUNT(*) FROM popular) < %s ORDER BY id DESC LIMIT %s
-    )
-    SELECT id, skill_id FROM popular UNION ALL SELECT id, skill_id FROM rest
+# A function, because the planner overrates how many documents have one of some rare words, and would read all of them.
+_NEAREST: Final = f"SELECT id, skill_id FROM {DOCUMENTS}_nearest(%s::tsquery, %s::tsquery, %s, %s)"  # noqa: S608 - our own names
+# The sum is in no index: PostgreSQL would look into one document after the other in their order.
+_NEAREST_AMONG: Final = f"""
+    SELECT id, skill_id FROM {DOCUMENTS} WHERE {{where}} AND (skill_id IN ({{keys}})) IS TRUE
+    ORDER BY id + 0 DESC LIMIT %s
 """  # noqa: S608 - our own names
+# So many words that begin with a term are looked for each by itself: of those, and not of a beginning, the index passes
+# by documents that lack another term.
+_MOST_WORDS: Final = 64
 _BEGINS: Final = "word >= asked.beginning AND word < asked.after"
 _LOOK_UP: Final = f"""
-    SELECT asked.beginning, EXISTS (SELECT 1 FROM {_WORDS} WHERE {_BEGINS}),
-        EXISTS (SELECT 1 FROM {_WORDS} WHERE word = asked.beginning),
+    SELECT asked.beginning, ARRAY(SELECT DISTINCT word FROM {_WORDS} WHERE {_BEGINS} ORDER BY word LIMIT %s),
         (SELECT COUNT(*) FROM (SELECT 1 FROM {_SAMPLE} WHERE {_BEGINS} LIMIT %s) AS first)
     FROM unnest(%s::text[], %s::text[]) AS asked (beginning, after)
 """  # noqa: S608 - our own names
@@ -71,11 +68,15 @@ _AT_ONCE: Final = 6
 
 
 class _Term(NamedTuple):
-    """Whether some word begins with a term, whether it is a word itself, and whether many documents have such words."""
+    """The words that begin with a term, at most one more than ``_MOST_WORDS``, and whether many documents have them."""
 
-    begins_any: bool
-    is_word: bool
+    words: tuple[str, ...]
     is_frequent: bool
+
+    @property
+    def is_indexed(self) -> bool:
+        """Return whether the index is asked for each of the words."""
+        return len(self.words) <= _MOST_WORDS
 
 
 class PostgresqlEngine(SearchEngine):
@@ -102,7 +103,9 @@ class PostgresqlEngine(SearchEngine):
 
     def unindexed(self, wanted: Alternatives, in_names: bool) -> Condition:
         """Return a match of a vector that is computed, which is in no index."""
-        return [f"({DOCUMENTS}.{_vector(in_names)} || ''::tsvector) @@ %s::tsquery"], [_query(wanted, _BEGINNING)]
+        return [f"({DOCUMENTS}.{_vector(in_names)} || ''::tsvector) @@ %s::tsquery"], [
+            _query(wanted, _BEGINNING.format)
+        ]
 
     def by_position(self, skills: QuerySet[SkillEntry]) -> QuerySet[SkillEntry]:
         """Follow the numbers of the documents."""
@@ -113,33 +116,75 @@ class PostgresqlEngine(SearchEngine):
         return skills.filter(search_document__id__lt=position)
 
     def nearest(
-        self, alternatives: Alternatives, most: int, *, in_names: bool = False, whole_words: bool = False
+        self,
+        alternatives: Alternatives,
+        most: int,
+        *,
+        in_names: bool = False,
+        whole_words: bool = False,
+        among: QuerySet[Any] | None = None,
     ) -> list[int]:
         """Read documents alone; joined, the skill of each would be looked up before any is sorted.
 
-        ``in_names`` the shorter vector is asked, and with ``whole_words`` nothing where some term is no word.
+        ``in_names`` the shorter vector is asked, with ``whole_words`` nothing where some term is no word, and ``among``
+        are keys that are read before.
         """
-        wanted, vector = self._possible(alternatives), _vector(in_names)
+        wanted = self._possible(alternatives)
         if whole_words:
-            wanted = [terms for terms in wanted if all(self._terms[term].is_word for term in terms)]
+            wanted = [terms for terms in wanted if all(self._terms[term].words[0] == term for term in terms)]
         if not wanted:
             return []
-        where, asked = [f"{vector} @@ %s::tsquery"], [_query(wanted, _WHOLE)]
-        if not whole_words:
-            where, asked = self._beginnings(wanted, vector)
-        text = (_NAMED if in_names else _POPULAR_FIRST).format(where=" AND ".join(where))
-        parameters: list[str | int] = [*asked, most] if in_names else [*asked, most, *asked, most, most]
+        text, parameters = _NEAREST, [*self._indexed(wanted, whole_words=whole_words), in_names, most]
+        if among is not None:
+            keys, given = among.query.sql_with_params()
+            vector = _vector(in_names)
+            where, asked = [f"{vector} @@ %s::tsquery"], [_query(wanted, _WHOLE.format)]
+            if not whole_words:
+                where, asked = self._beginnings(wanted, vector)
+            text = _NEAREST_AMONG.format(where=" AND ".join(where), keys=keys)
+            parameters = [*asked, *given, most]
         with connections[self.alias].cursor() as cursor:
             cursor.execute(text, parameters)
             return [int(key) for _position, key in sorted(cursor.fetchall(), reverse=True)[:most]]
 
-    def any_of(self, skills: QuerySet[SkillEntry]) -> bool:
-        """Ask for some hundred rows.
+    def _indexed(self, wanted: Alternatives, *, whole_words: bool) -> tuple[str, str | None]:
+        """Return what the index is asked for, and what is looked for in the documents that it finds."""
+        if whole_words:
+            return _query(wanted, _WHOLE.format), None
+        every = [list(terms) for terms in wanted]
+        indexed = [[term for term in terms if self._is_asked_for(term)] for terms in wanted]
+        if indexed == every or not all(indexed):
+            return _query(every, self._each_word), None
+        return _query(indexed, self._each_word), _query(every, _BEGINNING.format)
 
-        Asked for one alone, PostgreSQL reads documents until it meets it: it expects some of every word, so that it
-        reads all of them where there is none. For more it asks the index.
-        """
-        return bool(self.by_position(skills).values_list("pk", flat=True)[:_LOOKED_AT])
+    def _is_asked_for(self, term: str) -> bool:
+        known = self._terms[term]
+        return known.is_indexed or not known.is_frequent
+
+    def _each_word(self, term: str) -> str:
+        """Return a term as the index is asked for it: each word that begins with it, or the beginning."""
+        known = self._terms[term]
+        return f"({' | '.join(map(_WHOLE.format, known.words))})" if known.is_indexed else _BEGINNING.format(term)
+
+    def some(self, alternatives: Alternatives, most: int, *, among: QuerySet[Any] | None = None) -> list[int]:
+        """Read documents until there are enough: in their order, all would be read before the first is known."""
+        wanted = self._possible(alternatives)
+        if not wanted:
+            return []
+        where, asked = self._beginnings(wanted, "words")
+        keys, given = among.query.sql_with_params() if among is not None else ("", ())
+        passing = [f"(skill_id IN ({keys})) IS TRUE"] if keys else []
+        with connections[self.alias].cursor() as cursor:
+            text = f"SELECT skill_id FROM {DOCUMENTS} WHERE {' AND '.join([*where, *passing])} LIMIT %s"  # noqa: S608 - our own names
+            cursor.execute(text, [*asked, *given, most])
+            return [int(key) for (key,) in cursor.fetchall()]
+
+    def met(self, skills: QuerySet[SkillEntry], alternatives: Alternatives) -> QuerySet[SkillEntry]:
+        """Look into the document of each skill: few are met until a page is full, where many have the terms."""
+        documents = SearchDocument.objects.using(self.alias).filter(skill_id=OuterRef("pk"))
+        # A document has no other column of this name, nor has a skill.
+        where, asked = "(words || ''::tsvector) @@ %s::tsquery", [_query(alternatives, _BEGINNING.format)]
+        return skills.filter(Exists(documents.extra(where=[where], params=asked)))  # noqa: S610 - constants and parameters
 
     def fault(self) -> str:
         """Count documents by the beginnings of their words, with the index and without it, and look up all words."""
@@ -171,31 +216,31 @@ class PostgresqlEngine(SearchEngine):
     def _possible(self, wanted: Alternatives) -> list[Sequence[str]]:
         """Return the alternatives that have terms, all of which begin some word."""
         self._look_up({term for terms in wanted for term in terms})
-        return [terms for terms in wanted if terms and all(self._terms[term].begins_any for term in terms)]
+        return [terms for terms in wanted if terms and all(self._terms[term].words for term in terms)]
 
     def _look_up(self, terms: set[str]) -> None:
         new = sorted(terms - self._terms.keys())
         if not new:
             return
         with prepared_cursor(self.alias) as cursor:
-            cursor.execute(_LOOK_UP, [_FREQUENT, new, [term + _LAST_CHARACTER for term in new]])
-            for term, begins_any, is_word, sampled in cursor.fetchall():
-                self._terms[term] = _Term(begins_any, is_word, sampled == _FREQUENT)
+            cursor.execute(_LOOK_UP, [_MOST_WORDS + 1, _FREQUENT, new, [term + _LAST_CHARACTER for term in new]])
+            for term, words, sampled in cursor.fetchall():
+                self._terms[term] = _Term(tuple(words), sampled == _FREQUENT)
 
     def _beginnings(self, wanted: Alternatives, vector: str) -> Condition:
         """Return the conditions for alternatives whose terms begin words."""
-        where, asked = [f"{vector} @@ %s::tsquery"], _query(wanted, _BEGINNING)
+        where, asked = [f"{vector} @@ %s::tsquery"], _query(wanted, _BEGINNING.format)
         rare = [[term for term in terms if not self._terms[term].is_frequent] for terms in wanted]
         if rare == [list(terms) for terms in wanted] or not all(rare):
             return where, [asked]
         # What is tested for being true is no condition that an index answers.
-        return [*where, f"({vector} @@ %s::tsquery) IS TRUE"], [_query(rare, _BEGINNING), asked]
+        return [*where, f"({vector} @@ %s::tsquery) IS TRUE"], [_query(rare, _BEGINNING.format), asked]
 
 
 def _vector(in_names: bool) -> str:
     return "names" if in_names else "words"
 
 
-def _query(alternatives: Alternatives, term: str) -> str:
-    """Return a query of PostgreSQL, in which each term is written as ``term`` says."""
-    return " | ".join(f"({' & '.join(term.format(one) for one in terms)})" for terms in alternatives)
+def _query(alternatives: Alternatives, written: Callable[[str], str]) -> str:
+    """Return a query of PostgreSQL, in which ``written`` says how a term is written."""
+    return " | ".join(f"({' & '.join(map(written, terms))})" for terms in alternatives)

@@ -24,10 +24,10 @@ from marketplace.skills.handles import present_handle
 from marketplace.skills.kept_list import FACET_VALUES, KeptList
 from marketplace.skills.many_keys import rows_of
 from marketplace.skills.search import COLUMNS, Hits, Row
-from marketplace.skills.unindexed import InRead, Unindexed
 from marketplace.skills.visibility import listed_skills, parts_of_lists, sees_more
 from vskill.environments import WorkerEnv
 from vskill.kv.codec import is_storable, prefix_end
+from vskill.unindexed import InRead, Unindexed
 
 MOST_COUNTED: Final = 1000
 MOST_SAMPLED: Final = 200
@@ -121,8 +121,27 @@ class FilteredSkills:
     @cached_property
     def hits(self) -> Hits:
         """Return what the query finds."""
-        given: dict[str, Any] = {"namespace": self.env.name, "best_first": self._best_first}
-        return Hits(self._passing(), self.filters.query, few=self._are_few(), **given)
+        given: dict[str, Any] = {"namespace": self.env.name, "best_first": self._best_first, **self._of_hits()}
+        return Hits(self._passing(looked_up=True), self.filters.query, **given)
+
+    def _of_hits(self, without: str = "") -> dict[str, Any]:
+        """Return what ``Hits`` has to know of the skills that the filters leave."""
+        names = [name for name in self._facets if name != without] if self._storable else []
+        rarest = min(names, key=self._known.__getitem__, default="")
+        if not rarest or self._known[rarest] <= _FEW:
+            return {"few": bool(rarest)}
+        keys = None
+        if self._known[rarest] <= _FEW * _MORE_SORTED:
+            names.remove(rarest)
+            keys = self._having(rarest).values(_id_of(rarest))
+        return {"keys": keys, "share": self._share(names)}
+
+    def _share(self, names: Collection[str]) -> float:
+        """Return about which part of all skills these filters leave, 1 where that is not known."""
+        every, share = self._kept.every, 1.0
+        for name in names if every else ():
+            share *= max(self._known[name], 1) / every
+        return share
 
     def _rarest(self, without: str = "") -> str:
         names = [name for name in self._facets if name != without]
@@ -137,19 +156,23 @@ class FilteredSkills:
         """Return how many skills are met in the order of the list until a page is full, 0 where that is not known."""
         if not self._facets or not self._storable or self.filters.query:
             return 0
-        every, walked = self._kept.every, float(_OF_A_PAGE)
         if (total := self._kept.total()) is not None:
-            return int(walked * every / max(total, 1))
-        for known in self._known.values():
-            walked *= every / max(known, 1)
-        return int(walked)
+            return int(_OF_A_PAGE * self._kept.every / max(total, 1))
+        return int(_OF_A_PAGE / self._share(self._facets)) if self._kept.every else 0
 
     def _passing(
-        self, *, without: str = "", part: tuple[str, ...] = (), most: int | None = None, walked: int = 0
+        self,
+        *,
+        without: str = "",
+        part: tuple[str, ...] = (),
+        most: int | None = None,
+        walked: int = 0,
+        looked_up: bool = False,
     ) -> QuerySet[SkillEntry]:
         """Return what the filters but the query leave; ``without`` leaves out that of a facet as well.
 
         ``part`` is that of ``listed_skills``, ``most`` that of ``_are_few``, and ``walked`` what ``_walked`` returns.
+        ``looked_up`` says that they are looked up by their keys.
         """
         skills: QuerySet[SkillEntry] = SkillEntry.objects.using(self.env.database)
         if not self._storable:
@@ -160,6 +183,9 @@ class FilteredSkills:
             # Without the environment, so that no index of an order is followed past all skills of it.
             skills = listed_skills(skills.filter(pk__in=self._having(rarest).values(_id_of(rarest))), part)
             names.remove(rarest)
+        elif looked_up:
+            # SQLite would follow an index past all skills.
+            skills = listed_skills(skills.filter(Exact(Unindexed(F("namespace")), self.env.name)), part)
         else:
             skills = listed_skills(skills.filter(namespace=self.env.name), part)
         read = self._read_while_walked(names, walked)
@@ -184,8 +210,8 @@ class FilteredSkills:
     def _rows(self, most: int, *, without: str = "") -> list[Row]:
         """Return the keys and columns of skills, one more than ``most``."""
         if self.filters.query:
-            others = self._passing(without=without)
-            hits = self.hits.among(others, few=self._are_few(without)) if without else self.hits
+            others = self._passing(without=without, looked_up=True)
+            hits = self.hits.among(others, **self._of_hits(without)) if without else self.hits
             return hits.first_rows(most + 1)
         passing = self._passing(without=without, most=_FEWER_THAN_ALL)
         return list(passing.values_list("pk", *COLUMNS)[: most + 1])

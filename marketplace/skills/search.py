@@ -15,7 +15,7 @@ from typing import Any, Final
 from django.db.models import QuerySet
 
 from marketplace.errors import InvalidListing
-from marketplace.models import SkillEntry
+from marketplace.models import SKILL_PREFIX, SkillEntry
 from marketplace.search.engine import SearchEngine
 from marketplace.search.engines import engine_of
 from marketplace.search.loosening import Asked, as_typed, loosened
@@ -26,6 +26,9 @@ from marketplace.skills.slugs import base_slug
 
 MOST_SCORED: Final = 100
 MOST_LISTED: Final = 1000
+# So many skills with one term are looked up to say whether any passes, and then as many are looked for.
+_OF_A_TERM: Final = 25
+_LOOKED_AT: Final = 200
 # Where fewer of the nearest documents than one of sixteen pass, the engine and the filters are asked together.
 _MOST_LOOKED_UP: Final = 2000
 MAX_QUERY_LENGTH: Final = 1000
@@ -61,18 +64,24 @@ class Hits:
         query: str,
         *,
         few: bool = False,
+        keys: QuerySet[Any] | None = None,
+        share: float = 1,
         namespace: str,
         best_first: bool = True,
         same: Hits | None = None,
     ) -> None:
         """Begin with nothing read.
 
-        ``namespace`` is that of the ``skills``, ``few`` says that these are few, whatever the words are, ``best_first``
-        that the best are asked for, and ``same`` are other hits of the same query, by which it is known what is asked.
+        ``namespace`` is that of the ``skills``, of which no index is followed. ``few`` says that these are few,
+        whatever the words are. ``keys`` returns the keys of all of them and of not many others, else of all skills, and
+        ``share`` is about which part of these they are. ``best_first`` says that the best are asked for, and ``same``
+        are other hits of the same query, by which it is known what is asked.
         """
         self._skills = skills
         self._every: QuerySet[SkillEntry] = SkillEntry.objects.using(skills.db)
         self._few = few
+        self._keys = keys
+        self._share = share
         self._namespace = namespace
         self._best_first = best_first
         self._query = query
@@ -84,7 +93,9 @@ class Hits:
         self._at_once = MOST_SCORED + 1
         self._names: list[Row] | None = None
         # What was read of documents, with how many were wanted, and of their skills.
-        self._documents: dict[tuple[Asked, bool, bool], tuple[int, list[int]]] = {} if same is None else same._documents
+        self._documents: dict[tuple[Asked, bool, bool], tuple[int, list[int]]] = {}
+        if same is not None and same._keys is keys:
+            self._documents = same._documents
         self._looked_up: dict[int, Row | None] = {}
 
     @cached_property
@@ -102,16 +113,30 @@ class Hits:
         if self._first:
             return typed
         self._read, self._names = 0, None
-        given: dict[str, Any] = {"namespace": self._namespace, "few": self._few}
-        return loosened(self._skills, typed.terms, engine=self._engine, finds=self._finds, **given)
+        given: dict[str, Any] = {"namespace": self._namespace, "engine": self._engine}
+        return loosened(typed.terms, finds=self._finds, finds_any=self._finds_any, **given)
 
     def _finds(self, asked: Asked) -> bool:
         self._read_first(asked, self._at_once)
         return bool(self._first)
 
-    def among(self, skills: QuerySet[SkillEntry], *, few: bool = False) -> Hits:
-        """Return what the same search finds among other ``skills``; ``few`` says that these are few."""
-        return Hits(skills, self._query, few=few, namespace=self._namespace, same=self)
+    def _finds_any(self, term: str, *, in_names: bool = False) -> bool:
+        """Return whether a term finds any of the skills, or the name of one."""
+        if not self._few:
+            near = self._engine.nearest([[term]], _OF_A_TERM, in_names=in_names, among=self._keys)
+            if self._any_passes(near) or len(near) < _OF_A_TERM:
+                return self._any_passes(near)
+        matched = self._engine.matching(self._skills, [[term]], in_names=in_names, few=self._few)
+        # Asked for one alone, PostgreSQL reads documents until it meets it.
+        return bool(self._engine.by_position(matched).values_list("pk", flat=True)[:_LOOKED_AT])
+
+    def _any_passes(self, keys: Sequence[int]) -> bool:
+        self._look_up(keys)
+        return any(self._looked_up[pk] is not None for pk in keys)
+
+    def among(self, skills: QuerySet[SkillEntry], *, few: bool = False, keys: QuerySet[Any] | None = None) -> Hits:
+        """Return what the same search finds among other ``skills``; ``few`` and ``keys`` are those of ``Hits``."""
+        return Hits(skills, self._query, few=few, keys=keys, namespace=self._namespace, same=self)
 
     @property
     def _terms(self) -> tuple[str, ...]:
@@ -149,7 +174,7 @@ class Hits:
     ) -> list[Row] | None:
         """Return the first rows by the nearest documents, ``None`` where there are too few of these to tell."""
         # Some are left out by what else the skills pass.
-        some = most + most // 4
+        some = min(int((most + most // 4) / self._share), _MOST_LOOKED_UP)
         while True:
             near = self._near(asked, some, in_names=in_names, whole_words=whole_words)
             if near is None or (whole_words and len(near) < some):
@@ -157,8 +182,7 @@ class Hits:
             following: list[int] = []
             if in_names and len(near) < MOST_SCORED:
                 # What else has the words is scored beside them: the skills of both are looked up by one statement.
-                ahead = self._at_once + self._at_once // 4
-                following = self._near(asked, ahead, in_names=False, whole_words=True) or []
+                following = self._following(asked)
             self._look_up([*near, *following])
             rows = [row for pk in near if (row := self._looked_up[pk]) is not None][:most]
             if len(rows) == most or len(near) < some:
@@ -168,16 +192,21 @@ class Hits:
             if some > _MOST_LOOKED_UP:
                 return None
 
+    def _following(self, asked: Asked) -> list[int]:
+        """Return the keys of the nearest documents as ``_rows`` will read them."""
+        some = min(int((self._at_once + self._at_once // 4) / self._share), _MOST_LOOKED_UP)
+        whole = self._near(asked, some, in_names=False, whole_words=True) or []
+        return whole if len(whole) == some else self._near(asked, some, in_names=False, whole_words=False) or []
+
     def _near(self, asked: Asked, some: int, *, in_names: bool, whole_words: bool) -> list[int] | None:
-        """Return the keys of the nearest documents; ``None`` where the engine gives its order by itself."""
+        """Return the keys of the nearest documents; ``None`` where few skills are looked into themselves."""
         if self._few:
             return None
         limit, found = self._documents.get((asked, in_names, whole_words), (0, []))
         if some > limit:
-            read = self._engine.nearest(asked.alternatives, some, in_names=in_names, whole_words=whole_words)
-            if read is None:
-                return None
-            limit, found = self._documents[asked, in_names, whole_words] = (some, read)
+            kind: dict[str, Any] = {"in_names": in_names, "whole_words": whole_words, "among": self._keys}
+            limit, found = some, self._engine.nearest(asked.alternatives, some, **kind)
+            self._documents[asked, in_names, whole_words] = (limit, found)
         return found[:some]
 
     def _look_up(self, keys: Sequence[int]) -> None:
@@ -194,20 +223,23 @@ class Hits:
         found: list[int] = []
         if self._given is None and not self._read:
             typed = as_typed(query_terms(self._query))
-            if found := self._in_no_order(typed):
+            found = self._in_no_order(typed)
+            if self._any_passes(found[:_OF_A_TERM]) or self._any_passes(found):
                 self.asked = typed
+            else:
+                found = []
         asked = self.asked
         if not found:
             found = self.first(self._read) if len(self._first) < self._read else self._in_no_order(asked)
         if len(found) <= MOST_LISTED:
-            return [rows_of(self._every, "pk", found)]
-        # Without a join, so that an index of another order can be followed.
-        return [part.filter(pk__in=self._engine.keys(asked.alternatives)) for part in parts]
+            return [rows_of(self._skills, "pk", found)]
+        return [self._engine.met(part, asked.alternatives) for part in parts]
 
     def _in_no_order(self, asked: Asked) -> list[int]:
-        # That of the engine is not wanted, and PostgreSQL would read far more to follow it.
-        some = self._engine.matching(self._skills, asked.alternatives, few=self._few)
-        return list(some.values_list("pk", flat=True)[: MOST_LISTED + 1])
+        """Return the keys of at most one more than ``MOST_LISTED`` skills in which the terms are."""
+        if self._few:
+            return list(self._matched(asked).values_list("pk", flat=True))
+        return self._engine.some(asked.alternatives, MOST_LISTED + 1, among=self._keys)
 
     @cached_property
     def _scored(self) -> list[Place]:
@@ -244,8 +276,12 @@ class Hits:
 
     def _exact(self) -> list[int]:
         """Return the key of the skill whose slug is the query, where its name has every word."""
-        exact = self._skills.filter(slug=self._slug).values_list("pk", "search_document__name")
-        return [pk for pk, name in exact if name and all(f" {term}" in f" {name}" for term in self._terms)]
+        entry = self._every.filter(namespace=self._namespace, key=f"{SKILL_PREFIX}{self._slug}")
+        found = list(entry.values_list("pk", flat=True))
+        self._look_up(found)
+        rows = [row for pk in found if (row := self._looked_up[pk]) is not None]
+        names = {row[0]: row[_READ.index("search_document__name")] for row in rows}
+        return [pk for pk, name in names.items() if all(f" {term}" in f" {name}" for term in self._terms)]
 
     def best(self, limit: int, after: Place | None = None) -> list[Place]:
         """Return the score and key of at most ``limit`` skills, best first, those that come after ``after``."""

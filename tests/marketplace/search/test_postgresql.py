@@ -50,11 +50,12 @@ def words_kept() -> list[str]:
         return [word for (word,) in cursor.fetchall()]
 
 
-@pytest.mark.parametrize("frequent", [1, 8, 16, 1000])
+@pytest.mark.parametrize(("frequent", "words"), [(1, 0), (8, 0), (8, 2), (16, 64), (1000, 1)])
 def test_what_is_found_by_rare_terms_first_is_what_all_terms_find(
-    env: WorkerEnv, monkeypatch: pytest.MonkeyPatch, frequent: int
+    env: WorkerEnv, monkeypatch: pytest.MonkeyPatch, frequent: int, words: int
 ) -> None:
     monkeypatch.setattr("marketplace.search.postgresql._FREQUENT", frequent)
+    monkeypatch.setattr("marketplace.search.postgresql._MOST_WORDS", words)
     chance = random.Random(frequent)
     write_documents(env, (" ".join(chance.sample(WORDS, 3)) for _ in range(60)))
     with connection.cursor() as cursor:
@@ -68,16 +69,23 @@ def test_what_is_found_by_rare_terms_first_is_what_all_terms_find(
     searches: list[list[Sequence[str]]] = [[[one]] for one in TERMS]
     searches += chance.sample(pairs, 40)
     searches += [[chance.sample(TERMS, 2) for _ in range(3)] for _ in range(10)]
+    chosen = {pk for pk, _name in held[::2]}
     for asked in searches:
         truth = [pk for pk, name in held if any(all(f" {term}" in f" {name}" for term in one) for one in asked)]
         whole = [pk for pk, name in held if any(set(one) <= set(name.split()) for one in asked)]
         engine, skills = engine_of(env.database), SkillEntry.objects.all()
         matched = engine.by_position(engine.matching(skills, asked))
         assert list(matched.values_list("pk", flat=True)) == truth, asked
-        assert set(SkillEntry.objects.filter(pk__in=engine.keys(asked)).values_list("pk", flat=True)) == set(truth)
+        assert set(engine.met(skills, asked).values_list("pk", flat=True)) == set(truth)
+        assert set(engine.some(asked, 100)) == set(truth)
+        assert len(engine.some(asked, 3)) == min(3, len(truth))
         for in_names, most in product((True, False), (3, 100)):
-            assert engine.nearest(asked, most, in_names=in_names) == truth[:most], asked
-            assert engine.nearest(asked, most, in_names=in_names, whole_words=True) == whole[:most], asked
+            kind: dict[str, Any] = {"in_names": in_names, "among": None}
+            assert engine.nearest(asked, most, **kind) == truth[:most], asked
+            assert engine.nearest(asked, most, whole_words=True, **kind) == whole[:most], asked
+            kind["among"] = skills.filter(pk__in=chosen).values("pk")
+            assert engine.nearest(asked, most, **kind) == [pk for pk in truth if pk in chosen][:most], asked
+        assert set(engine.some(asked, 100, among=skills.filter(pk__in=chosen).values("pk"))) == set(truth) & chosen
 
 
 def test_what_begins_no_word_is_not_searched_for(env: WorkerEnv) -> None:
