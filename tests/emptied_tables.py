@@ -12,12 +12,19 @@ from typing import Any, Final
 from django.contrib.auth.models import Permission
 from django.contrib.contenttypes.models import ContentType
 from django.core.management.color import no_style
-from django.db import connections
+from django.db import connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.test import TransactionTestCase
 
 KEPT: Final = (ContentType, Permission)
 _NAMES: Final = frozenset(model._meta.db_table for model in KEPT)
+
+# Tables in which rows may be deleted. Only a superuser, as is the user of the tests' own server, switches triggers off.
+_SMALL: Final = """
+    SELECT relname FROM pg_class
+    WHERE oid = ANY(%(tables)s::regclass[]) AND reltuples < 0
+    AND pg_relation_size(oid) <= 10 * current_setting('block_size')::int AND current_setting('is_superuser') = 'on'
+"""
 
 _tables: Final[dict[str, list[str]]] = {}
 _kept_rows: Final[dict[str, list[Any]]] = {}
@@ -34,7 +41,8 @@ def empty_what_was_written() -> None:
             # Django gives them new numbers.
             _kept_rows.update((alias, _rows(alias)) for alias in aliases)
             for alias in aliases:
-                _empty_the_index_of_the_search(connections[alias])
+                # What no model has, Django leaves.
+                _empty(connections[alias])
             return
         for alias in aliases:
             _empty(connections[alias])
@@ -65,10 +73,30 @@ def _empty(connection: BaseDatabaseWrapper) -> None:
     with connection.cursor() as cursor:
         cursor.execute(" UNION ALL ".join(one.format(table) for table in _tables[connection.alias]))
         written = [name for (name,) in cursor.fetchall()]
+    written = _delete_from_small_tables(connection, written)
     if written:
         # With the tables that refer to them: PostgreSQL truncates none without those.
         connection.ops.execute_sql_flush(connection.ops.sql_flush(no_style(), written, allow_cascade=True))
     _empty_the_index_of_the_search(connection)
+
+
+def _delete_from_small_tables(connection: BaseDatabaseWrapper, written: list[str]) -> list[str]:
+    """Delete the rows of small tables on PostgreSQL, and return the tables that are still to be emptied.
+
+    To truncate a table takes 60 ms, as each index of it and of those that refer to it becomes a new file. Where rows
+    were deleted, their pages stay; of a table of ten pages that was never analysed PostgreSQL thinks what it thinks of
+    an empty one, so a test has the same plans as before.
+    """
+    if connection.vendor != "postgresql" or not written:
+        return written
+    with transaction.atomic(using=connection.alias), connection.cursor() as cursor:
+        cursor.execute(_SMALL, {"tables": written})
+        small = {name for (name,) in cursor.fetchall()}
+        if small:
+            deletes = "; ".join(f"DELETE FROM {name}" for name in sorted(small))  # noqa: S608 - names of our own models
+            # Without triggers: what they would keep of these rows is emptied too, and references lead to nothing.
+            cursor.execute(f"SET LOCAL session_replication_role = replica; {deletes}")
+    return [name for name in written if name not in small]
 
 
 def _empty_the_index_of_the_search(connection: BaseDatabaseWrapper) -> None:
