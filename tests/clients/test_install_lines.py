@@ -57,7 +57,7 @@ def another_site() -> Iterator[tuple[str, list[str]]]:
             """Print nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Site) as server:
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         try:
             yield f"http://127.0.0.1:{server.server_port}", asked

@@ -30,7 +30,7 @@ def server(answer: Callable[[str], tuple[int, bytes]]) -> Iterator[int]:
             pass
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as serving:
-        thread = threading.Thread(target=serving.serve_forever)
+        thread = threading.Thread(target=serving.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         try:
             yield serving.server_address[1]

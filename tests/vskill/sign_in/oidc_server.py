@@ -96,7 +96,7 @@ def oidc_server(name: str = "127.0.0.1") -> Iterator[Provider]:
             "jwks_uri": f"{provider.address}/keys",
             "token_endpoint_auth_methods_supported": ["client_secret_post"],
         }
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
         thread.start()
         try:
             yield provider
