@@ -34,8 +34,13 @@ REQUIREMENTS = (
 )
 
 
-def imported_names(module: Module) -> Iterator[str]:
-    """Yield the dotted name of each import, wherever in the file it stands, type checking included."""
+@cache
+def imported_names(module: Module) -> tuple[str, ...]:
+    """Return the dotted name of each import, wherever in the file it stands, type checking included."""
+    return tuple(_imported_names(module))
+
+
+def _imported_names(module: Module) -> Iterator[str]:
     package = module.name if module.is_package else module.name.rpartition(".")[0]
     for node in ast.walk(module.tree):
         if isinstance(node, ast.Import):
@@ -66,6 +71,7 @@ def floors_above(module: Module) -> tuple[str, ...]:
     return FLOORS[FLOORS.index(module.name.split(".")[0]) + 1 :]
 
 
+@cache
 def imports_within_project() -> dict[str, set[str]]:
     return {
         name: {target for target in imported_names(module) if target in modules() and target != name}
