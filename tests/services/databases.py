@@ -3,7 +3,7 @@
 The first run has all tests, the second those that depend on the database. Both happen even if the first fails; the
 exit code is that of the first failure. Without a PostgreSQL server, the reason is printed before the tests and again
 after them; with ``CI=true`` that is a failure, because CI must test both. Neither run touches the data of an instance
-in this folder.
+in this folder. What they write stays in memory where there is room for it, unless ``TMPDIR`` names a place.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from tests.services import database_tests, earlier_runs
+from tests.services import database_tests, earlier_runs, memory
 from tests.services.postgres import PostgresUnavailable, find_binaries, run_with_server
 
 INTERRUPTED: Final = 2
@@ -48,7 +48,8 @@ def main() -> int:
     for name in names:
         print(f"\n=== tests on {name} ===", flush=True)
         first = [] if name == names[0] else ["-p", database_tests.__name__]
-        code = _run(name, [*first, *options.pytest], notes)
+        with memory.temporary_files():
+            code = _run(name, [*first, *options.pytest], notes)
         notes.append(f"{name}: {'passed' if code == 0 else f'FAILED (pytest exit code {code}), see above'}")
         failure = failure or code
         if code == INTERRUPTED:
