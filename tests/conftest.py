@@ -16,6 +16,7 @@ from tests import thread_connections
 from tests.database_use import depends_on_the_database, sealed
 from tests.durations import longest_first
 from tests.emptied_tables import empty_what_was_written
+from tests.static_files import find_static_files_once
 from vskill.environments import WorkerEnv, get_environment
 from vskill.kv.threads import close_database_threads
 
@@ -28,7 +29,7 @@ TAKES_SECONDS = ("browser", "clients", "realinput", "slow")
 
 
 def pytest_configure() -> None:
-    """Let Ctrl-C reach what tests start, watch the connections of threads, and empty tables cheaply.
+    """Let Ctrl-C reach what tests start, watch the connections of threads, and empty tables and find files cheaply.
 
     A shell that runs the tests in its background hands Ctrl-C down as ignored. The garbage collector waits until the
     tests are collected.
@@ -38,6 +39,7 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     thread_connections.watch()
     empty_what_was_written()
+    find_static_files_once()
 
 
 @pytest.hookimpl(trylast=True)
