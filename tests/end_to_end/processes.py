@@ -11,6 +11,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import threading
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -33,6 +34,8 @@ QUICK_QUEUE: Final = {
     "VSKILL_QUEUE_MAX_BATCH_WAIT": "0",
     "VSKILL_QUEUE_MAX_CRASHES": "50",
 }
+# Several threads may want the first instance.
+_migrating: Final = threading.Lock()
 
 
 @dataclass
@@ -138,7 +141,9 @@ def free_port() -> int:
 def instance(data_dir: Path, **variables: str) -> Iterator[Instance]:
     """Yield a migrated installation on the kind of database that this test run uses."""
     data_dir.mkdir()
-    with database(data_dir, copy_of=_migrated()) as url:
+    with _migrating:
+        template = _migrated()
+    with database(data_dir, copy_of=template) as url:
         yield Instance(data_dir, url, variables)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -55,19 +56,29 @@ def test_four_sweeps_at_once_move_each_submission_once(one: Installation, record
     record("4 recover_stuck at once", f"each of {STUCK} submissions moved once; exit codes {codes}")
 
 
-@pytest.mark.parametrize("point", ["before:commit-message:40", "after:commit-message:40"])
-def test_a_sweep_that_is_killed_half_way_is_ended_by_the_next(one: Installation, record: Record, point: str) -> None:
+def kill_a_sweep(one: Installation, point: str) -> None:
     one.run("stuck", name="default", count=STUCK, minutes=30.0)
     killed = one.start("command", words=["recover_stuck"], kill_at=point)
     assert killed.ends() == -signal.SIGKILL, killed.said()
-    moved = one.number(MESSAGE_COUNT)
-    assert moved == (40 if point.startswith("after") else 39)
-    # Its lock expires. Until then, other sweeps report that one is running and exit with 4.
-    while (next_one := one.start("command", words=["recover_stuck"])).ends() == 4:
-        assert "its lock ends by itself" in next_one.said()
-    each_moved_once(one)
-    assert one.number("SELECT count(*) FROM submissions_recoverysweep WHERE ended_at IS NULL") == 1
-    record("recover_stuck killed half-way", f"{moved} of {STUCK} moved before, the rest by the next sweep, each once")
+
+
+def test_a_sweep_that_is_killed_half_way_is_ended_by_the_next(tmp_path: Path, record: Record) -> None:
+    with ExitStack() as stack:
+        # Both are killed before either is waited for, so that the one lock ends while the other does.
+        killed = []
+        for when, moved in (("before", 39), ("after", 40)):
+            (tmp_path / when).mkdir()
+            one = stack.enter_context(installation(tmp_path / when))
+            kill_a_sweep(one, f"{when}:commit-message:40")
+            killed.append((one, when, moved))
+        for one, when, moved in killed:
+            assert one.number(MESSAGE_COUNT) == moved, when
+            # Its lock expires. Until then, other sweeps report that one is running and exit with 4.
+            while (next_one := one.start("command", words=["recover_stuck"])).ends() == 4:
+                assert "its lock ends by itself" in next_one.said()
+            each_moved_once(one)
+            assert one.number("SELECT count(*) FROM submissions_recoverysweep WHERE ended_at IS NULL") == 1
+            record("recover_stuck killed half-way", f"{moved} of {STUCK} moved before, the rest by the next, each once")
 
 
 @pytest.mark.parametrize("people", [20, 200])

@@ -7,6 +7,7 @@ import signal
 import time
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
@@ -15,7 +16,7 @@ import pytest
 from tests.end_to_end.processes import until
 from tests.reliability.conftest import Record
 from tests.reliability.installation import LEASE, SWEEP, Installation, Role, installation
-from tests.reliability.killers import KILLERS, MESSAGES, runs, work_off
+from tests.reliability.killers import KILLERS, MESSAGES, Course, runs, work_off
 
 IN_FLIGHT = 30
 LEASED = "SELECT count(*) FROM submissions_queuemessage WHERE leased_until IS NOT NULL"
@@ -100,11 +101,22 @@ def test_a_worker_whose_database_stalls_stops_its_work_and_one_other_run_ends_it
     record("database stalled for 1.5 leases", "the worker stopped its own work; one re-run, ended once")
 
 
+@pytest.fixture(scope="module")
+def courses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Future[Course]]]:
+    """Work off messages beside each killer, in an installation of its own and at the same time.
+
+    Each mostly waits, for the leases of workers that have died.
+    """
+    folder = tmp_path_factory.mktemp("killers")
+    with ThreadPoolExecutor(len(KILLERS)) as threads:
+        yield {killer: threads.submit(work_off, folder / killer, killer, others=300) for killer in KILLERS}
+
+
 @pytest.mark.parametrize("killer", KILLERS)
 def test_what_kills_its_worker_is_parked_and_the_others_are_worked_off(
-    killer: str, tmp_path: Path, record: Record
+    killer: str, courses: dict[str, Future[Course]], record: Record
 ) -> None:
-    course = work_off(tmp_path, killer, others=300)
+    course = courses[killer].result()
     assert course.parked == {killer: 3}
     # Some of them ran twice: a worker may die after the work and before its acknowledgement.
     assert set(course.ended) == {f"subject {number}" for number in range(300)}
