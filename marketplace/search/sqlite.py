@@ -6,7 +6,8 @@ found in the index alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable
 from typing import Any, Final
 
 from django.db import DatabaseError, connections, transaction
@@ -21,8 +22,23 @@ from vskill.unindexed import InRead
 _FTS: Final = "marketplace_searchfts"
 # The words in the index (migration 0039).
 _WORDS: Final = "marketplace_searchftsword"
-_BEGINS: Final = f"EXISTS (SELECT 1 FROM {_WORDS} WHERE term >= %s AND term < %s)"  # noqa: S608 - our own names
-_LAST_CHARACTER: Final = "\U0010ffff"
+# Beginnings that FTS5 has in an index of their own. For longer ones it collects every document that has one of their
+# words before it looks at the other terms.
+_INDEXED_LENGTH: Final = 3
+# So many words that begin with a longer term are looked for each by itself: FTS5 then passes by documents that lack
+# another term.
+_MOST_WORDS: Final = 16
+# The next word follows the last one and a character that no word has.
+_LOOK_UP: Final = f"""
+    WITH RECURSIVE word (beginning, found, number) AS (
+        SELECT value, (SELECT term FROM {_WORDS} WHERE term >= value AND term < value || char(1114111) LIMIT 1), 1
+        FROM json_each(%s)
+        UNION ALL
+        SELECT beginning, (SELECT term FROM {_WORDS} WHERE term >= found || char(1)
+                           AND term < beginning || char(1114111) LIMIT 1), number + 1
+        FROM word WHERE found IS NOT NULL AND number <= %s AND LENGTH(beginning) > {_INDEXED_LENGTH})
+    SELECT beginning, found FROM word WHERE found IS NOT NULL ORDER BY beginning, number
+"""  # noqa: S608 - our own names
 _KEY: Final = f"(rowid & {(1 << POSITION_BITS) - 1})"
 
 
@@ -32,15 +48,17 @@ class SqliteEngine(SearchEngine):
     def __init__(self, alias: str) -> None:
         """Begin with no term looked up."""
         super().__init__(alias)
-        self._begins_any: dict[str, bool] = {}
+        # The words that begin with a term; of a short one, the first.
+        self._found: dict[str, list[str]] = {}
 
     def expect(self, terms: Iterable[str]) -> None:
-        """Look up by one statement which of them begin a word."""
-        if new := sorted(set(terms) - self._begins_any.keys()):
-            asked = [end for term in new for end in (term, term + _LAST_CHARACTER)]
+        """Look up by one statement the words that begin with them."""
+        if new := sorted(set(terms) - self._found.keys()):
+            self._found |= {term: [] for term in new}
             with connections[self.alias].cursor() as cursor:
-                cursor.execute(f"SELECT {', '.join([_BEGINS] * len(new))}", asked)
-                self._begins_any |= {term: bool(found) for term, found in zip(new, cursor.fetchone(), strict=True)}
+                cursor.execute(_LOOK_UP, [json.dumps(new), _MOST_WORDS])
+                for term, word in cursor.fetchall():
+                    self._found[term].append(word)
 
     @property
     def tables(self) -> list[str]:
@@ -57,9 +75,16 @@ class SqliteEngine(SearchEngine):
     def _match(self, wanted: Alternatives, in_names: bool) -> str:
         """Return what FTS5 is asked for, empty where some term of each alternative begins no word."""
         self.expect({term for terms in wanted for term in terms})
-        possible = [terms for terms in wanted if terms and all(self._begins_any[term] for term in terms)]
-        asked = " OR ".join(_all_of(terms) for terms in possible)
+        possible = [terms for terms in wanted if terms and all(self._found[term] for term in terms)]
+        asked = " OR ".join(f"({' AND '.join(map(self._asked, terms))})" for terms in possible)
         return f"name : ({asked})" if asked and in_names else asked
+
+    def _asked(self, term: str) -> str:
+        """Return a term as FTS5 is asked for it: each word that begins with it, or the beginning."""
+        words = self._found[term]
+        if len(term) <= _INDEXED_LENGTH or len(words) > _MOST_WORDS:
+            return f'"{term}" *'
+        return f"({' OR '.join(f'{chr(34)}{word}{chr(34)}' for word in words)})"
 
     def unindexed(self, wanted: Alternatives, in_names: bool) -> Condition:
         """Return a look into the text of each field."""
@@ -122,8 +147,3 @@ class SqliteEngine(SearchEngine):
         """Let FTS5 read all documents again."""
         with connections[self.alias].cursor() as cursor:
             cursor.execute(f"INSERT INTO {_FTS}({_FTS}) VALUES ('rebuild')")  # noqa: S608 - our own names
-
-
-def _all_of(terms: Sequence[str]) -> str:
-    beginnings = [f'"{term}" *' for term in terms]
-    return f"({' AND '.join(beginnings)})"

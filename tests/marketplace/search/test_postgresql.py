@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from itertools import product
 from typing import Any
 
 import pytest
@@ -15,77 +12,25 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from marketplace.models import SearchDocument, SkillEntry
-from marketplace.search.documents import FIELDS, position_of
+from marketplace.search.documents import position_of
 from marketplace.search.engines import engine_of
 from marketplace.skills.answers import search_sync
 from submissions.recovery.problems import Kind
 from submissions.recovery.verify_store import verify_store
-from tests.marketplace.factories import publish_example, write_entries
+from tests.marketplace.factories import publish_example
+from tests.marketplace.search.documents import write_documents
 from vskill.environments import WorkerEnv
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.skipif("connection.vendor != 'postgresql'", reason="SQLite has an index of beginnings"),
 ]
-WORDS = ("alpha", "alphabet", "alps", "beta", "better", "be", "b", "gamma", "game", "zeta", "読", "読書")
-TERMS = ("a", "al", "alpha", "alphabet", "b", "be", "bet", "gam", "zeta", "nothing", "読")
-
-
-def write_documents(env: WorkerEnv, texts: Iterable[str], downloads: int = 0) -> None:
-    """Write skills whose documents have the words of each text in their names."""
-    held = list(texts)
-    write_entries(env, len(held))
-    empty = dict.fromkeys(FIELDS, "")
-    SearchDocument.objects.bulk_create(
-        SearchDocument(
-            id=position_of(row.pk, downloads or row.pk % 40), namespace=env.name, skill=row, **{**empty, "name": text}
-        )
-        for row, text in zip(SkillEntry.objects.order_by("pk"), held, strict=True)
-    )
 
 
 def words_kept() -> list[str]:
     with connection.cursor() as cursor:
         cursor.execute("SELECT word FROM marketplace_searchword ORDER BY word")
         return [word for (word,) in cursor.fetchall()]
-
-
-@pytest.mark.parametrize(("frequent", "words"), [(1, 0), (8, 0), (8, 2), (16, 64), (1000, 1)])
-def test_what_is_found_by_rare_terms_first_is_what_all_terms_find(
-    env: WorkerEnv, monkeypatch: pytest.MonkeyPatch, frequent: int, words: int
-) -> None:
-    monkeypatch.setattr("marketplace.search.postgresql._FREQUENT", frequent)
-    monkeypatch.setattr("marketplace.search.postgresql._MOST_WORDS", words)
-    chance = random.Random(frequent)
-    write_documents(env, (" ".join(chance.sample(WORDS, 3)) for _ in range(60)))
-    with connection.cursor() as cursor:
-        # All documents for a sample, so that some terms are frequent and others are not.
-        cursor.execute(
-            "INSERT INTO marketplace_searchsample "
-            "SELECT unnest(tsvector_to_array(words)), skill_id FROM marketplace_searchdocument"
-        )
-    held = list(SearchDocument.objects.order_by("-id").values_list("skill_id", "name"))
-    pairs: list[list[Sequence[str]]] = [[one] for one in product(TERMS, repeat=2)]
-    searches: list[list[Sequence[str]]] = [[[one]] for one in TERMS]
-    searches += chance.sample(pairs, 40)
-    searches += [[chance.sample(TERMS, 2) for _ in range(3)] for _ in range(10)]
-    chosen = {pk for pk, _name in held[::2]}
-    for asked in searches:
-        truth = [pk for pk, name in held if any(all(f" {term}" in f" {name}" for term in one) for one in asked)]
-        whole = [pk for pk, name in held if any(set(one) <= set(name.split()) for one in asked)]
-        engine, skills = engine_of(env.database), SkillEntry.objects.all()
-        matched = engine.by_position(engine.matching(skills, asked))
-        assert list(matched.values_list("pk", flat=True)) == truth, asked
-        assert set(engine.met(skills, asked).values_list("pk", flat=True)) == set(truth)
-        assert set(engine.some(asked, 100)) == set(truth)
-        assert len(engine.some(asked, 3)) == min(3, len(truth))
-        for in_names, most in product((True, False), (3, 100)):
-            kind: dict[str, Any] = {"in_names": in_names, "among": None}
-            assert engine.nearest(asked, most, **kind) == truth[:most], asked
-            assert engine.nearest(asked, most, whole_words=True, **kind) == whole[:most], asked
-            kind["among"] = skills.filter(pk__in=chosen).values("pk")
-            assert engine.nearest(asked, most, **kind) == [pk for pk in truth if pk in chosen][:most], asked
-        assert set(engine.some(asked, 100, among=skills.filter(pk__in=chosen).values("pk"))) == set(truth) & chosen
 
 
 def test_what_begins_no_word_is_not_searched_for(env: WorkerEnv) -> None:

@@ -1,0 +1,64 @@
+"""Both engines find what the documents have, however they ask their index for it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from itertools import product
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from marketplace.models import SearchDocument, SkillEntry
+from marketplace.search.engines import engine_of
+from tests.marketplace.search.documents import write_documents
+from vskill.environments import WorkerEnv
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+WORDS = ("alpha", "alphabet", "alps", "beta", "better", "be", "b", "gamma", "game", "zeta", "読", "読書")
+TERMS = ("a", "al", "alph", "alpha", "alphabet", "b", "be", "bet", "gam", "zeta", "nothing", "読")
+
+
+@pytest.mark.parametrize(("frequent", "words"), [(1, 0), (8, 0), (8, 2), (16, 64), (1000, 1)])
+def test_what_is_found_is_what_has_all_terms_however_the_index_is_asked(
+    env: WorkerEnv, monkeypatch: pytest.MonkeyPatch, frequent: int, words: int
+) -> None:
+    monkeypatch.setattr("marketplace.search.postgresql._FREQUENT", frequent)
+    for engine_module in ("postgresql", "sqlite"):
+        monkeypatch.setattr(f"marketplace.search.{engine_module}._MOST_WORDS", words)
+    chance = random.Random(frequent)
+    write_documents(env, (" ".join(chance.sample(WORDS, 3)) for _ in range(60)))
+    if connection.vendor == "postgresql":
+        # All documents for a sample, so that some terms are frequent and others are not.
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "INSERT INTO marketplace_searchsample "
+                "SELECT unnest(tsvector_to_array(words)), skill_id FROM marketplace_searchdocument"
+            )
+    held = list(SearchDocument.objects.order_by("-id").values_list("skill_id", "name"))
+    pairs: list[list[Sequence[str]]] = [[one] for one in product(TERMS, repeat=2)]
+    searches: list[list[Sequence[str]]] = [[[one]] for one in TERMS]
+    searches += chance.sample(pairs, 40)
+    searches += [[chance.sample(TERMS, 2) for _ in range(3)] for _ in range(10)]
+    chosen = {pk for pk, _name in held[::2]}
+    for asked in searches:
+        truth = [pk for pk, name in held if any(all(f" {term}" in f" {name}" for term in one) for one in asked)]
+        whole = [pk for pk, name in held if any(set(one) <= set(name.split()) for one in asked)]
+        engine, skills = engine_of(env.database), SkillEntry.objects.all()
+        matched = engine.by_position(engine.matching(skills, asked))
+        assert list(matched.values_list("pk", flat=True)) == truth, asked
+        if truth:
+            assert set(engine.met(skills, asked).values_list("pk", flat=True)) == set(truth)
+        assert set(engine.some(asked, 100)) == set(truth)
+        assert len(engine.some(asked, 3)) == min(3, len(truth))
+        for in_names, most in product((True, False), (3, 100)):
+            kind: dict[str, Any] = {"in_names": in_names, "among": None}
+            assert engine.nearest(asked, most, **kind) == truth[:most], asked
+            # SQLite finds beginnings as fast.
+            of_words = whole[:most] if connection.vendor == "postgresql" else []
+            assert engine.nearest(asked, most, whole_words=True, **kind) == of_words, asked
+            kind["among"] = skills.filter(pk__in=chosen).values("pk")
+            assert engine.nearest(asked, most, **kind) == [pk for pk in truth if pk in chosen][:most], asked
+        assert set(engine.some(asked, 100, among=skills.filter(pk__in=chosen).values("pk"))) == set(truth) & chosen
