@@ -1,7 +1,9 @@
 """Give each engine of the search what it needs to find the nearest documents without looking further.
 
 PostgreSQL gets a function that asks the indexes alone: it overrates how many documents have one of some rare words, and
-would read all of them. SQLite gets a table of the words in its index, by which what begins none is known.
+would read all of them. Beside the words of a document stands what filters ask for, which a trigger takes from the skill
+whenever its document is written, so that one index answers for both. SQLite gets a table of the words in its index, by
+which what begins none is known.
 """
 
 from __future__ import annotations
@@ -13,23 +15,62 @@ from django.db import migrations
 DOCUMENTS = "marketplace_searchdocument"
 # From the number that 16 downloads have, as search.documents counts it.
 POPULAR = 5 << 40
+# In the words of filters: "tag:pdf".
+HELD = """
+    SELECT skill_id, (kind || ':' || value) COLLATE "C" AS held FROM marketplace_skillfacet
+    UNION ALL
+    SELECT id, (one.kind || ':' || one.value) COLLATE "C" FROM marketplace_skillentry, LATERAL (
+        VALUES ('verdict', verdict), ('publisher', publisher_handle), ('license', license)) AS one (kind, value)
+    WHERE one.value <> ''
+"""
 FOUND = f"""
         SELECT held.id, held.skill_id FROM {DOCUMENTS} AS held
         WHERE held.{{vector}} @@ asked AND (passing IS NULL OR (held.{{vector}} @@ passing) IS TRUE) AND {{those}}
         ORDER BY held.id DESC LIMIT most;
 """  # noqa: S608 - our own names
 REST = f"held.id < {POPULAR}"
-# Those of names by the index of all words: what is tested for being true is nothing that an index is asked for.
-FIRST = f"(held.id >= {POPULAR}) IS TRUE AND (NOT in_names OR (held.names @@ COALESCE(passing, asked)) IS TRUE)"
+# Names by the index of all words: what is tested for being true is nothing that an index is asked for.
+NAMED = "(NOT in_names OR (held.names @@ COALESCE(passing, asked)) IS TRUE)"
 # What is downloaded much has an index of its own, and is mostly enough.
-NEAREST = f"""
-    CREATE FUNCTION {DOCUMENTS}_nearest(asked tsquery, passing tsquery, in_names boolean, most integer)
-    RETURNS TABLE (id bigint, skill_id bigint) LANGUAGE plpgsql STABLE ROWS 100
+POSTGRESQL = (
+    f"ALTER TABLE {DOCUMENTS} ADD COLUMN filters tsvector",
+    f"ALTER TABLE {DOCUMENTS} DISABLE TRIGGER USER",
+    f"""
+    UPDATE {DOCUMENTS} SET filters = of_skill.filters FROM (
+        SELECT skill_id, array_to_tsvector(array_agg(DISTINCT held)) AS filters FROM ({HELD}) AS each GROUP BY skill_id
+    ) AS of_skill WHERE of_skill.skill_id = {DOCUMENTS}.skill_id
+    """,  # noqa: S608 - our own names
+    f"ALTER TABLE {DOCUMENTS} ENABLE TRIGGER USER",
+    f"""
+    CREATE FUNCTION {DOCUMENTS}_filters_of(skill bigint) RETURNS tsvector LANGUAGE sql STABLE SET enable_seqscan = off
+    AS $$ SELECT array_to_tsvector(array_agg(DISTINCT held)) FROM ({HELD}) AS each WHERE skill_id = skill $$
+    """,  # noqa: S608 - our own names
+    f"""
+    CREATE FUNCTION {DOCUMENTS}_filter() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        NEW.filters := {DOCUMENTS}_filters_of(NEW.skill_id);
+        RETURN NEW;
+    END $$
+    """,
+    f"""
+    CREATE TRIGGER {DOCUMENTS}_filtered BEFORE INSERT OR UPDATE ON {DOCUMENTS}
+    FOR EACH ROW EXECUTE FUNCTION {DOCUMENTS}_filter()
+    """,
+    f"DROP INDEX {DOCUMENTS}_words",
+    f"CREATE INDEX {DOCUMENTS}_words ON {DOCUMENTS} USING gin (words, filters)",
+    f"""
+    CREATE FUNCTION {DOCUMENTS}_nearest(
+        asked tsquery, passing tsquery, those tsquery, in_names boolean, most integer
+    ) RETURNS TABLE (id bigint, skill_id bigint) LANGUAGE plpgsql STABLE ROWS 100
     SET enable_seqscan = off SET enable_indexscan = off AS $$
     DECLARE
         there integer;
     BEGIN
-        RETURN QUERY {FOUND.format(vector="words", those=FIRST)}
+        IF those IS NOT NULL THEN
+            RETURN QUERY {FOUND.format(vector="words", those=f"held.filters @@ those AND {NAMED}")}
+            RETURN;
+        END IF;
+        RETURN QUERY {FOUND.format(vector="words", those=f"(held.id >= {POPULAR}) IS TRUE AND {NAMED}")}
         GET DIAGNOSTICS there = ROW_COUNT;
         IF there < most AND in_names THEN
             RETURN QUERY {FOUND.format(vector="names", those=REST)}
@@ -37,21 +78,30 @@ NEAREST = f"""
             RETURN QUERY {FOUND.format(vector="words", those=REST)}
         END IF;
     END $$
-"""
+    """,
+)
+NO_POSTGRESQL = (
+    f"DROP FUNCTION {DOCUMENTS}_nearest",
+    f"DROP TRIGGER {DOCUMENTS}_filtered ON {DOCUMENTS}",
+    f"DROP FUNCTION {DOCUMENTS}_filter",
+    f"DROP FUNCTION {DOCUMENTS}_filters_of",
+    f"ALTER TABLE {DOCUMENTS} DROP COLUMN filters",
+    f"CREATE INDEX {DOCUMENTS}_words ON {DOCUMENTS} USING gin (words)",
+)
 WORDS = "CREATE VIRTUAL TABLE marketplace_searchftsword USING fts5vocab('marketplace_searchfts', 'instance')"
 
 
 def make(_apps: Any, schema_editor: Any) -> None:
-    """Make the function, or the table."""
-    schema_editor.execute(NEAREST if schema_editor.connection.vendor == "postgresql" else WORDS, params=None)
+    """Make what the engine needs."""
+    for statement in POSTGRESQL if schema_editor.connection.vendor == "postgresql" else (WORDS,):
+        schema_editor.execute(statement, params=None)
 
 
 def drop(_apps: Any, schema_editor: Any) -> None:
     """Drop what ``make`` made."""
-    if schema_editor.connection.vendor == "postgresql":
-        schema_editor.execute(f"DROP FUNCTION {DOCUMENTS}_nearest")
-    else:
-        schema_editor.execute("DROP TABLE marketplace_searchftsword")
+    table = "DROP TABLE marketplace_searchftsword"
+    for statement in NO_POSTGRESQL if schema_editor.connection.vendor == "postgresql" else (table,):
+        schema_editor.execute(statement, params=None)
 
 
 class Migration(migrations.Migration):

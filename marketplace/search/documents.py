@@ -63,6 +63,12 @@ def index_skill(row: SkillEntry, record: SkillRecord, body: str, alias: str) -> 
     add_words(alias, row.namespace, words_of(fields, is_public=record.shown_as == Visibility.VISIBLE))
 
 
+def renew_filters(row: SkillEntry, alias: str) -> None:
+    """Have the document of a skill take from it what filters ask for, after that alone has changed."""
+    # A trigger of PostgreSQL does it whenever a document is written; SQLite has the keys in an index.
+    SearchDocument.objects.using(alias).filter(skill_id=row.pk).update(namespace=row.namespace)
+
+
 def index_body(skill_id: int, version: str, body: str, alias: str) -> None:
     """Add the ``body`` of a ``version`` that is published just now, where it is the latest of the skill ``skill_id``.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Any, ClassVar, Final, NamedTuple
 
 from django.db.models import QuerySet
 
@@ -22,8 +22,21 @@ Condition = tuple[list[str], list[str]]
 """Conditions of a statement, in SQL, which all have to hold, and their parameters."""
 
 
+class Among(NamedTuple):
+    """The skills with a ``value`` of a ``facet``, and a query for their ``keys``: an engine takes what it indexes."""
+
+    facet: str
+    value: str
+    keys: QuerySet[Any]
+
+
 class SearchEngine(ABC):
-    """The engine of one database, for the searches of one request; call its methods on a database thread."""
+    """The engine of one database, for the searches of one request; call its methods on a database thread.
+
+    ``most_among`` is among how many skills with a value it is rather asked than that others are passed by.
+    """
+
+    most_among: ClassVar[int]
 
     def __init__(self, alias: str) -> None:
         """Ask the database ``alias``."""
@@ -86,16 +99,16 @@ class SearchEngine(ABC):
         *,
         in_names: bool = False,
         whole_words: bool = False,
-        among: QuerySet[Any] | None = None,
+        among: Among | None = None,
     ) -> list[int]:
         """Return the keys of the first ``most`` skills in which the terms are, in the order of ``by_position``.
 
-        That is whatever else is asked of them but to be one of the keys that ``among`` returns; ``in_names`` of the
-        name alone, and with ``whole_words``, a term has to be a token and not only begin one: an engine that finds
-        beginnings as fast finds none then.
+        That is whatever else is asked of them but to be ``among`` those with a value; ``in_names`` of the name alone,
+        and with ``whole_words``, a term has to be a token and not only begin one: an engine that finds beginnings as
+        fast finds none then.
         """
 
-    def some(self, alternatives: Alternatives, most: int, *, among: QuerySet[Any] | None = None) -> list[int]:
+    def some(self, alternatives: Alternatives, most: int, *, among: Among | None = None) -> list[int]:
         """Return the keys of any ``most`` skills in which the terms are; ``among`` is that of ``nearest``."""
         return self.nearest(alternatives, most, among=among)
 

@@ -14,14 +14,14 @@ from __future__ import annotations
 
 import string
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from django.db import connections, transaction
 from django.db.models import Exists, OuterRef, QuerySet
 
 from marketplace.models import SearchDocument, SkillEntry
 from marketplace.search.documents import position_of
-from marketplace.search.engine import DOCUMENTS, Alternatives, Condition, SearchEngine
+from marketplace.search.engine import DOCUMENTS, Alternatives, Among, Condition, SearchEngine
 from vskill.db import prepared_cursor
 
 _WORDS: Final = "marketplace_searchword"
@@ -40,12 +40,7 @@ _INDEXES: Final = {
     f"{DOCUMENTS}_popular": ("words", _POPULAR),
 }
 # A function, because the planner overrates how many documents have one of some rare words, and would read all of them.
-_NEAREST: Final = f"SELECT id, skill_id FROM {DOCUMENTS}_nearest(%s::tsquery, %s::tsquery, %s, %s)"  # noqa: S608 - our own names
-# The sum is in no index: PostgreSQL would look into one document after the other in their order.
-_NEAREST_AMONG: Final = f"""
-    SELECT id, skill_id FROM {DOCUMENTS} WHERE {{where}} AND (skill_id IN ({{keys}})) IS TRUE
-    ORDER BY id + 0 DESC LIMIT %s
-"""  # noqa: S608 - our own names
+_NEAREST: Final = f"SELECT id, skill_id FROM {DOCUMENTS}_nearest(%s::tsquery, %s::tsquery, %s::tsquery, %s, %s)"  # noqa: S608 - our own names
 # So many words that begin with a term are looked for each by itself: of those, and not of a beginning, the index passes
 # by documents that lack another term.
 _MOST_WORDS: Final = 64
@@ -59,6 +54,7 @@ _UNKNOWN: Final = f"""
     SELECT held.word FROM ts_stat('SELECT words FROM {DOCUMENTS}') AS held
     WHERE NOT EXISTS (SELECT 1 FROM {_WORDS} AS known WHERE known.word = held.word)
 """  # noqa: S608 - our own names
+_MISFILTERED: Final = f"filters IS DISTINCT FROM {DOCUMENTS}_filters_of(skill_id)"
 # A term in a query of PostgreSQL.
 _BEGINNING: Final = "'{}':*"
 _WHOLE: Final = "'{}'"
@@ -81,6 +77,9 @@ class _Term(NamedTuple):
 
 class PostgresqlEngine(SearchEngine):
     """GIN, asked for what is rare."""
+
+    # All that have the words and the value are read, and sorted.
+    most_among = 30_000
 
     def __init__(self, alias: str) -> None:
         """Begin with no term looked up."""
@@ -122,29 +121,21 @@ class PostgresqlEngine(SearchEngine):
         *,
         in_names: bool = False,
         whole_words: bool = False,
-        among: QuerySet[Any] | None = None,
+        among: Among | None = None,
     ) -> list[int]:
         """Read documents alone; joined, the skill of each would be looked up before any is sorted.
 
-        ``in_names`` the shorter vector is asked, with ``whole_words`` nothing where some term is no word, and ``among``
-        are keys that are read before.
+        ``in_names`` the names are asked, with ``whole_words`` nothing where some term is no word, and ``among`` by the
+        same index.
         """
         wanted = self._possible(alternatives)
         if whole_words:
             wanted = [terms for terms in wanted if all(self._terms[term].words[0] == term for term in terms)]
         if not wanted:
             return []
-        text, parameters = _NEAREST, [*self._indexed(wanted, whole_words=whole_words), in_names, most]
-        if among is not None:
-            keys, given = among.query.sql_with_params()
-            vector = _vector(in_names)
-            where, asked = [f"{vector} @@ %s::tsquery"], [_query(wanted, _WHOLE.format)]
-            if not whole_words:
-                where, asked = self._beginnings(wanted, vector)
-            text = _NEAREST_AMONG.format(where=" AND ".join(where), keys=keys)
-            parameters = [*asked, *given, most]
+        asked, passing = self._indexed(wanted, whole_words=whole_words)
         with connections[self.alias].cursor() as cursor:
-            cursor.execute(text, parameters)
+            cursor.execute(_NEAREST, [asked, passing, _filter(among) if among else None, in_names, most])
             return [int(key) for _position, key in sorted(cursor.fetchall(), reverse=True)[:most]]
 
     def _indexed(self, wanted: Alternatives, *, whole_words: bool) -> tuple[str, str | None]:
@@ -166,17 +157,15 @@ class PostgresqlEngine(SearchEngine):
         known = self._terms[term]
         return f"({' | '.join(map(_WHOLE.format, known.words))})" if known.is_indexed else _BEGINNING.format(term)
 
-    def some(self, alternatives: Alternatives, most: int, *, among: QuerySet[Any] | None = None) -> list[int]:
+    def some(self, alternatives: Alternatives, most: int, *, among: Among | None = None) -> list[int]:
         """Read documents until there are enough: in their order, all would be read before the first is known."""
         wanted = self._possible(alternatives)
-        if not wanted:
-            return []
+        if among is not None or not wanted:
+            return self.nearest(alternatives, most, among=among)
         where, asked = self._beginnings(wanted, "words")
-        keys, given = among.query.sql_with_params() if among is not None else ("", ())
-        passing = [f"(skill_id IN ({keys})) IS TRUE"] if keys else []
         with connections[self.alias].cursor() as cursor:
-            text = f"SELECT skill_id FROM {DOCUMENTS} WHERE {' AND '.join([*where, *passing])} LIMIT %s"  # noqa: S608 - our own names
-            cursor.execute(text, [*asked, *given, most])
+            text = f"SELECT skill_id FROM {DOCUMENTS} WHERE {' AND '.join(where)} LIMIT %s"  # noqa: S608 - our own names
+            cursor.execute(text, [*asked, most])
             return [int(key) for (key,) in cursor.fetchall()]
 
     def met(self, skills: QuerySet[SkillEntry], alternatives: Alternatives) -> QuerySet[SkillEntry]:
@@ -204,6 +193,10 @@ class PostgresqlEngine(SearchEngine):
                         return f"{there} documents have {vector} that begin with one of {group}, {name} knows {known}"
             cursor.execute(f"SELECT COUNT(*) FROM ({_UNKNOWN}) AS unknown")  # noqa: S608 - our own names
             (unknown,) = cursor.fetchone()
+            cursor.execute(f"SELECT COUNT(*) FROM {DOCUMENTS} WHERE {_MISFILTERED}")  # noqa: S608 - our own names
+            (misfiltered,) = cursor.fetchone()
+        if misfiltered:
+            return f"{misfiltered} documents have other filters than their skills"
         return f"{unknown} words of documents are not looked up" if unknown else ""
 
     def rebuild(self) -> None:
@@ -212,6 +205,8 @@ class PostgresqlEngine(SearchEngine):
             for name in _INDEXES:
                 cursor.execute(f"REINDEX INDEX {name}")
             cursor.execute(f"INSERT INTO {_WORDS} {_UNKNOWN}")
+            # A trigger does the rest.
+            cursor.execute(f"UPDATE {DOCUMENTS} SET filters = NULL WHERE {_MISFILTERED}")  # noqa: S608 - our own names
 
     def _possible(self, wanted: Alternatives) -> list[Sequence[str]]:
         """Return the alternatives that have terms, all of which begin some word."""
@@ -239,6 +234,12 @@ class PostgresqlEngine(SearchEngine):
 
 def _vector(in_names: bool) -> str:
     return "names" if in_names else "words"
+
+
+def _filter(among: Among) -> str:
+    """Return a query of PostgreSQL for what the column ``filters`` has of a value, which can hold any character."""
+    held = f"{among.facet}:{among.value}".replace("\\", "\\\\").replace("'", "''")
+    return f"'{held}'"
 
 
 def _query(alternatives: Alternatives, written: Callable[[str], str]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
 from django.db import DatabaseError, connections, transaction
 from django.db.models import F, QuerySet
@@ -16,7 +16,7 @@ from django.db.models.expressions import RawSQL
 
 from marketplace.models import SkillEntry
 from marketplace.search.documents import FIELDS, POSITION_BITS
-from marketplace.search.engine import DOCUMENTS, Alternatives, Condition, SearchEngine
+from marketplace.search.engine import DOCUMENTS, Alternatives, Among, Condition, SearchEngine
 from vskill.unindexed import InRead
 
 _FTS: Final = "marketplace_searchfts"
@@ -44,6 +44,9 @@ _KEY: Final = f"(rowid & {(1 << POSITION_BITS) - 1})"
 
 class SqliteEngine(SearchEngine):
     """FTS5."""
+
+    # Their keys are read before.
+    most_among = 10_000
 
     def __init__(self, alias: str) -> None:
         """Begin with no term looked up."""
@@ -112,7 +115,7 @@ class SqliteEngine(SearchEngine):
         *,
         in_names: bool = False,
         whole_words: bool = False,
-        among: QuerySet[Any] | None = None,
+        among: Among | None = None,
     ) -> list[int]:
         """Read the index alone, ``in_names`` the names in it, and ``among`` keys that are read before.
 
@@ -121,7 +124,7 @@ class SqliteEngine(SearchEngine):
         asked = "" if whole_words else self._match(alternatives, in_names)
         if not asked:
             return []
-        keys, given = among.query.sql_with_params() if among is not None else ("", ())
+        keys, given = among.keys.query.sql_with_params() if among is not None else ("", ())
         passing = f" AND {_KEY} IN ({keys})" if keys else ""
         with connections[self.alias].cursor() as cursor:
             text = f"SELECT {_KEY} FROM {_FTS} WHERE {_FTS} MATCH %s{passing} ORDER BY rowid DESC LIMIT %s"  # noqa: S608 - our own names

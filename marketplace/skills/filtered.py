@@ -19,11 +19,14 @@ from django.db.models.lookups import Exact, LessThanOrEqual
 
 from marketplace.models import SkillEntry
 from marketplace.models.derived import SkillFacet
+from marketplace.search.engine import Among
+from marketplace.search.engines import engine_of
 from marketplace.skills.filters import FacetValue, HowMany, SkillFilters
 from marketplace.skills.handles import present_handle
 from marketplace.skills.kept_list import FACET_VALUES, KeptList
 from marketplace.skills.many_keys import rows_of
-from marketplace.skills.search import COLUMNS, Hits, Row
+from marketplace.skills.nearest_skills import COLUMNS, Row
+from marketplace.skills.search import Hits
 from marketplace.skills.visibility import listed_skills, parts_of_lists, sees_more
 from vskill.environments import WorkerEnv
 from vskill.kv.codec import is_storable, prefix_end
@@ -37,8 +40,7 @@ MOST_FOUND: Final = 100
 _FEW: Final = 1000
 # What is read in no order begins with the filter that leaves fewest: by the others, most skills would be read in vain.
 _FEWER_THAN_ALL: Final = 20_000
-# So many times these are sorted as well, where walking the order would meet a page of the list only behind as many more
-# as are walked in the time in which one is sorted.
+# So many times these are sorted as well, where a page of the list is met only behind more than are walked in that time.
 _MORE_SORTED: Final = 5
 _WALKED_PER_SORTED: Final = 4
 # So many rows with a value are read in the time in which one skill of those that are walked is looked up among them.
@@ -126,15 +128,14 @@ class FilteredSkills:
 
     def _of_hits(self, without: str = "") -> dict[str, Any]:
         """Return what ``Hits`` has to know of the skills that the filters leave."""
-        names = [name for name in self._facets if name != without] if self._storable else []
-        rarest = min(names, key=self._known.__getitem__, default="")
+        rarest = self._rarest(without)
         if not rarest or self._known[rarest] <= _FEW:
             return {"few": bool(rarest)}
-        keys = None
-        if self._known[rarest] <= _FEW * _MORE_SORTED:
-            names.remove(rarest)
-            keys = self._having(rarest).values(_id_of(rarest))
-        return {"keys": keys, "share": self._share(names)}
+        others = [name for name in self._facets if name not in (rarest, without)]
+        if self._known[rarest] > engine_of(self.env.database).most_among:
+            return {"share": self._share([rarest, *others])}
+        keys = self._having(rarest).values(_id_of(rarest))
+        return {"among": Among(rarest, self._facets[rarest], keys), "share": self._share(others)}
 
     def _share(self, names: Collection[str]) -> float:
         """Return about which part of all skills these filters leave, 1 where that is not known."""
@@ -144,12 +145,12 @@ class FilteredSkills:
         return share
 
     def _rarest(self, without: str = "") -> str:
-        names = [name for name in self._facets if name != without]
+        names = [name for name in self._facets if name != without] if self._storable else []
         return min(names, key=self._known.__getitem__, default="")
 
     def _are_few(self, without: str = "", *, most: int | None = None) -> bool:
         """Return whether one of the facets leaves few skills, at most ``most``, by default ``_FEW``."""
-        rarest = self._rarest(without) if self._storable else ""
+        rarest = self._rarest(without)
         return rarest != "" and self._known[rarest] <= (_FEW if most is None else most)
 
     def _walked(self) -> int:
@@ -171,7 +172,7 @@ class FilteredSkills:
     ) -> QuerySet[SkillEntry]:
         """Return what the filters but the query leave; ``without`` leaves out that of a facet as well.
 
-        ``part`` is that of ``listed_skills``, ``most`` that of ``_are_few``, and ``walked`` what ``_walked`` returns.
+        ``part`` is that of ``listed_skills``, ``most`` that of ``_are_few``, ``walked`` what ``_walked`` returns, and
         ``looked_up`` says that they are looked up by their keys.
         """
         skills: QuerySet[SkillEntry] = SkillEntry.objects.using(self.env.database)
@@ -211,7 +212,7 @@ class FilteredSkills:
         """Return the keys and columns of skills, one more than ``most``."""
         if self.filters.query:
             others = self._passing(without=without, looked_up=True)
-            hits = self.hits.among(others, **self._of_hits(without)) if without else self.hits
+            hits = self.hits.of_others(others, **self._of_hits(without)) if without else self.hits
             return hits.first_rows(most + 1)
         passing = self._passing(without=without, most=_FEWER_THAN_ALL)
         return list(passing.values_list("pk", *COLUMNS)[: most + 1])

@@ -19,7 +19,7 @@ from marketplace.models import ALIAS_PREFIX, SKILL_PREFIX, HistoryEvent, SkillEn
 from marketplace.models.derived import SkillFacet
 from marketplace.provenance.entries import note_change
 from marketplace.records import SkillRecord
-from marketplace.search.documents import index_skill
+from marketplace.search.documents import index_skill, renew_filters
 from marketplace.skill_changes import SkillChange, skill_changed
 from marketplace.skills.agents import agents_of
 from marketplace.skills.counts import change_counts, counted
@@ -182,6 +182,7 @@ def write_capabilities(env: WorkerEnv, row: SkillEntry, capabilities: tuple[str,
     record = replace(before, capabilities=capabilities)
     skill_namespace(env).put_sync(row.key, record.to_value(), expect_version=row.version)
     _write_facets(env, row, record)
+    renew_filters(row, env.database)
     change_counts(env, counted(before), counted(record))
 
 
@@ -255,9 +256,10 @@ def record_event(
 
 
 def _write_derived(env: WorkerEnv, row: SkillEntry, record: SkillRecord, event: Event) -> None:
+    # Before the document, which takes from them what filters ask for.
+    _write_facets(env, row, record)
     versions = SkillVersion.objects.using(env.database).filter(skill_id=row.pk, version=record.latest_version)
     index_skill(row, record, versions.values_list("skill_md", flat=True).first() or "", env.database)
-    _write_facets(env, row, record)
     _record(env, row, event)
 
 

@@ -127,11 +127,12 @@ def _write(env: WorkerEnv, made: Sequence[Made]) -> None:
 
     of_skills(SkillVersion, "versions")
     _write_shingles(env, skills)
+    # Before the documents, which take from them what filters ask for.
+    of_skills(SkillFacet, "facets")
     documents = [{"id": position_of(pk, one.entry["downloads"]), **one.document, "skill_id": pk} for pk, one in skills]
     insert(env, SearchDocument, documents)
     words = (words_of(one.document, is_public=one.entry["visibility"] == Visibility.VISIBLE) for one in made)
     add_words(env.database, env.name, set().union(*words))
-    of_skills(SkillFacet, "facets")
     of_skills(HistoryEvent, "events")
     of_skills(DownloadDay, "days")
     insert(env, SubmissionEntry, [row for one in made for row in one.submissions])

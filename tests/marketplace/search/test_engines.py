@@ -10,8 +10,13 @@ from typing import Any
 import pytest
 from django.db import connection
 
+from marketplace.catalog import SkillFilters, list_skills
 from marketplace.models import SearchDocument, SkillEntry
+from marketplace.models.derived import SkillFacet
+from marketplace.search.documents import renew_filters
+from marketplace.search.engine import Among
 from marketplace.search.engines import engine_of
+from tests.marketplace.factories import publish_example
 from tests.marketplace.search.documents import write_documents
 from vskill.environments import WorkerEnv
 
@@ -19,6 +24,16 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 WORDS = ("alpha", "alphabet", "alps", "beta", "better", "be", "b", "gamma", "game", "zeta", "読", "読書")
 TERMS = ("a", "al", "alph", "alpha", "alphabet", "b", "be", "bet", "gam", "zeta", "nothing", "読")
+
+
+def given(env: WorkerEnv, keys: set[int], facet: str, value: str) -> Among:
+    """Give the skills with these keys a value of a facet, and return what asks for it."""
+    SkillFacet.objects.bulk_create(
+        SkillFacet(namespace=env.name, kind=facet, value=value, skill_id=key) for key in sorted(keys)
+    )
+    for row in SkillEntry.objects.filter(pk__in=keys):
+        renew_filters(row, env.database)
+    return Among(facet, value, SkillFacet.objects.filter(kind=facet, value=value).values("skill_id"))
 
 
 @pytest.mark.parametrize(("frequent", "words"), [(1, 0), (8, 0), (8, 2), (16, 64), (1000, 1)])
@@ -43,6 +58,7 @@ def test_what_is_found_is_what_has_all_terms_however_the_index_is_asked(
     searches += chance.sample(pairs, 40)
     searches += [[chance.sample(TERMS, 2) for _ in range(3)] for _ in range(10)]
     chosen = {pk for pk, _name in held[::2]}
+    among = given(env, chosen, "tag", "it's \\ | odd")
     for asked in searches:
         truth = [pk for pk, name in held if any(all(f" {term}" in f" {name}" for term in one) for one in asked)]
         whole = [pk for pk, name in held if any(set(one) <= set(name.split()) for one in asked)]
@@ -59,6 +75,26 @@ def test_what_is_found_is_what_has_all_terms_however_the_index_is_asked(
             # SQLite finds beginnings as fast.
             of_words = whole[:most] if connection.vendor == "postgresql" else []
             assert engine.nearest(asked, most, whole_words=True, **kind) == of_words, asked
-            kind["among"] = skills.filter(pk__in=chosen).values("pk")
+            kind["among"] = among
             assert engine.nearest(asked, most, **kind) == [pk for pk in truth if pk in chosen][:most], asked
-        assert set(engine.some(asked, 100, among=skills.filter(pk__in=chosen).values("pk"))) == set(truth) & chosen
+        assert set(engine.some(asked, 100, among=among)) == set(truth) & chosen
+
+
+def test_a_search_among_those_with_a_value_follows_what_is_published(
+    env: WorkerEnv, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Else few skills are looked into themselves.
+    monkeypatch.setattr("marketplace.skills.filtered._FEW", 0)
+    licence = "MIT's own & 'other' \\ licence"
+    for number in range(3):
+        publish_example(env, name=f"pdf-{number}", license=licence if number else "MIT", metadata={"tags": "office"})
+    wanted = {"license": licence, "tag": "office", "verdict": "clear", "publisher": "acme", "capability": "shell"}
+
+    def found(**filters: str) -> list[str]:
+        return sorted(one.slug for one in list_skills(env, SkillFilters(query="pdf", **filters)).skills)
+
+    assert found(**wanted) == found(license=licence) == ["pdf-1", "pdf-2"]
+    publish_example(env, name="pdf-2", license="MIT", body="Again.", metadata={"tags": "music"}, verdict="notes")
+    assert (found(license=licence), found(tag="music", verdict="notes")) == (["pdf-1"], ["pdf-2"])
+    assert found(license=licence, tag="music") == found(tag="nothing") == []
+    assert found(verdict="clear", license="MIT") == ["pdf-0"]

@@ -12,6 +12,7 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from marketplace.models import SearchDocument, SkillEntry
+from marketplace.models.derived import SkillFacet
 from marketplace.search.documents import position_of
 from marketplace.search.engines import engine_of
 from marketplace.skills.answers import search_sync
@@ -115,6 +116,17 @@ def test_words_that_are_lost_are_found_missing_and_mended(env: WorkerEnv) -> Non
     assert mended.repaired
     assert problems(env) == []
     assert [hit.skill.slug for hit in search_sync(env, "unseen")] == ["unseen"]
+
+
+def test_filters_of_documents_that_are_not_those_of_their_skills_are_found_and_mended(env: WorkerEnv) -> None:
+    publish_example(env, name="unseen", metadata={"tags": "pdf"})
+    assert problems(env) == []
+    SkillFacet.objects.filter(kind="tag").update(value="music")
+    # Its counts are wrong as well.
+    (found,) = [one for one in problems(env) if one.kind == Kind.SEARCH]
+    assert found.detail.endswith("1 documents have other filters than their skills")
+    assert all(one.repaired for one in problems(env, repair=True))
+    assert engine_of(env.database).fault() == ""
 
 
 def test_an_index_of_popular_skills_that_lacks_one_is_found_and_built_anew(env: WorkerEnv) -> None:

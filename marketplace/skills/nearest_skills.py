@@ -1,0 +1,148 @@
+"""Read the skills in which terms are, nearest first: the index finds documents, and then the skills are looked up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from django.db.models import QuerySet
+
+from marketplace.models import SkillEntry
+from marketplace.search.engine import Among, SearchEngine
+from marketplace.search.loosening import Asked
+from marketplace.search.scoring import SCORED_FIELDS
+from marketplace.skills.many_keys import rows_of
+
+# What the facets of a list are counted by: columns of a skill.
+COLUMNS: Final = ("verdict", "publisher_handle", "license")
+# What is read of a skill, so that what is counted can be scored without another statement.
+READ: Final = ("pk", *COLUMNS, "slug", "downloads", *(f"search_document__{name}" for name in SCORED_FIELDS))
+NAME: Final = READ.index("search_document__name")
+# Where fewer of the nearest documents than one of sixteen pass, the engine and the filters are asked together.
+_MOST_LOOKED_UP: Final = 2000
+# So many skills with one term are looked up to say whether any passes, and then as many are looked for.
+_OF_A_TERM: Final = 25
+_LOOKED_AT: Final = 200
+
+Row = tuple[Any, ...]
+"""The key of a skill, its ``COLUMNS``, and what it is scored by."""
+
+
+class NearestSkills:
+    """The ``skills`` in which the terms of a search are; call its methods on a database thread."""
+
+    def __init__(
+        self,
+        skills: QuerySet[SkillEntry],
+        engine: SearchEngine,
+        *,
+        few: bool = False,
+        among: Among | None = None,
+        share: float = 1,
+        same: NearestSkills | None = None,
+    ) -> None:
+        """Begin with nothing read.
+
+        No index is followed for the ``skills``. ``few`` says that these are few, whatever the words are. ``among`` says
+        what all of them have, else it is nothing, and ``share`` is about which part of those that have it they are.
+        What ``same`` has read of documents is not read again.
+        """
+        self._skills = skills
+        self._engine = engine
+        self._few = few
+        self._among = among
+        self._share = share
+        # What was read of documents, with how many were wanted, and of their skills.
+        self._documents: dict[tuple[Asked, bool, bool], tuple[int, list[int]]] = {}
+        if same is not None and same._among is among:
+            self._documents = same._documents
+        self._looked_up: dict[int, Row | None] = {}
+
+    def rows(self, asked: Asked, most: int) -> list[Row]:
+        """Return at most ``most`` of them, in the engine's order."""
+        # Whole words come first where there are enough: they score higher, and what begins with several words is read
+        # by PostgreSQL in four times the time.
+        for whole in (True, False):
+            if (rows := self._nearest(asked, most, whole_words=whole)) is not None:
+                return rows
+        return list(self.matched(asked).values_list(*READ)[:most])
+
+    def rows_of_names(self, asked: Asked, most: int, *, following: int) -> list[Row]:
+        """Return at most ``most`` that have the terms in their names; where these are fewer, ``rows`` comes next.
+
+        What that will return first, ``following``, is read by the same statement.
+        """
+        rows = self._nearest(asked, most, in_names=True, following=following)
+        return list(self.matched(asked, in_names=True).values_list(*READ)[:most]) if rows is None else rows
+
+    def matched(self, asked: Asked, *, in_names: bool = False) -> QuerySet[SkillEntry]:
+        """Return all of them as a query in the engine's order."""
+        found = self._engine.matching(self._skills, asked.alternatives, in_names=in_names, few=self._few)
+        return self._engine.by_position(found)
+
+    def having_some(self, term: str, *, in_names: bool = False) -> bool:
+        """Return whether a term finds any of the skills, or the name of one."""
+        if not self._few:
+            near = self._engine.nearest([[term]], _OF_A_TERM, in_names=in_names, among=self._among)
+            if self.passes_any(near) or len(near) < _OF_A_TERM:
+                return self.passes_any(near)
+        matched = self._engine.matching(self._skills, [[term]], in_names=in_names, few=self._few)
+        # Asked for one alone, PostgreSQL reads documents until it meets it.
+        return bool(self._engine.by_position(matched).values_list("pk", flat=True)[:_LOOKED_AT])
+
+    def some(self, asked: Asked, most: int) -> list[int]:
+        """Return the keys of any ``most`` skills in which the terms are; few skills pass, of others not all do."""
+        if self._few:
+            return list(self.matched(asked).values_list("pk", flat=True)[:most])
+        return self._engine.some(asked.alternatives, most, among=self._among)
+
+    def passes_any(self, keys: Sequence[int]) -> bool:
+        """Return whether one of the skills has one of the ``keys``; some of them are mostly enough."""
+        parts = (keys[:_OF_A_TERM], keys[_OF_A_TERM:])
+        return any(self.look_up(part) for part in parts if part)
+
+    def look_up(self, keys: Sequence[int]) -> list[Row]:
+        """Return the skills that have one of the ``keys``, in their order."""
+        if new := [pk for pk in dict.fromkeys(keys) if pk not in self._looked_up]:
+            passing = {row[0]: row for row in rows_of(self._skills, "pk", new).values_list(*READ)}
+            self._looked_up |= {pk: passing.get(pk) for pk in new}
+        return [row for pk in keys if (row := self._looked_up[pk]) is not None]
+
+    def _nearest(
+        self, asked: Asked, most: int, *, in_names: bool = False, whole_words: bool = False, following: int = 0
+    ) -> list[Row] | None:
+        """Return the first rows by the nearest documents, ``None`` where there are too few of these to tell."""
+        some = self._ahead(most)
+        while True:
+            near = self._near(asked, some, in_names=in_names, whole_words=whole_words)
+            if near is None or (whole_words and len(near) < some):
+                return None
+            self.look_up([*near, *(self._following(asked, following) if len(near) < most and following else ())])
+            rows = self.look_up(near)[:most]
+            if len(rows) == most or len(near) < some:
+                return rows
+            # As many as hold enough, if as large a part of them passes.
+            some = some * (most + most // 4) // max(1, len(rows))
+            if some > _MOST_LOOKED_UP:
+                return None
+
+    def _ahead(self, most: int) -> int:
+        """Return how many documents are read for so many skills: some are left out by what else these pass."""
+        return min(int((most + most // 16) / self._share), _MOST_LOOKED_UP)
+
+    def _following(self, asked: Asked, most: int) -> list[int]:
+        """Return the keys of the nearest documents as ``rows`` will read them."""
+        some = self._ahead(most)
+        whole = self._near(asked, some, in_names=False, whole_words=True) or []
+        return whole if len(whole) == some else self._near(asked, some, in_names=False, whole_words=False) or []
+
+    def _near(self, asked: Asked, some: int, *, in_names: bool, whole_words: bool) -> list[int] | None:
+        """Return the keys of the nearest documents; ``None`` where few skills are looked into themselves."""
+        if self._few:
+            return None
+        limit, found = self._documents.get((asked, in_names, whole_words), (0, []))
+        if some > limit:
+            kind: dict[str, Any] = {"in_names": in_names, "whole_words": whole_words, "among": self._among}
+            limit, found = some, self._engine.nearest(asked.alternatives, some, **kind)
+            self._documents[asked, in_names, whole_words] = (limit, found)
+        return found[:some]
