@@ -28,8 +28,8 @@ FOUND = f"""
         WHERE held.{{vector}} @@ asked AND (passing IS NULL OR (held.{{vector}} @@ passing) IS TRUE) AND {{those}}
         ORDER BY held.id DESC LIMIT most;
 """  # noqa: S608 - our own names
-REST = f"held.id < {POPULAR}"
-# Names by the index of all words: what is tested for being true is nothing that an index is asked for.
+# What is tested for being true is nothing that another index is asked for: names are found by the index of all words.
+REST = f"(held.id < {POPULAR}) IS TRUE"
 NAMED = "(NOT in_names OR (held.names @@ COALESCE(passing, asked)) IS TRUE)"
 # What is downloaded much has an index of its own, and is mostly enough.
 POSTGRESQL = (

@@ -42,8 +42,8 @@ _INDEXES: Final = {
 # A function, because the planner overrates how many documents have one of some rare words, and would read all of them.
 _NEAREST: Final = f"SELECT id, skill_id FROM {DOCUMENTS}_nearest(%s::tsquery, %s::tsquery, %s::tsquery, %s, %s)"  # noqa: S608 - our own names
 # So many words that begin with a term are looked for each by itself: of those, and not of a beginning, the index passes
-# by documents that lack another term.
-_MOST_WORDS: Final = 64
+# by documents that lack another term. Of more, it takes longer to tell for each document.
+_MOST_WORDS: Final = 16
 _BEGINS: Final = "word >= asked.beginning AND word < asked.after"
 _LOOK_UP: Final = f"""
     SELECT asked.beginning, ARRAY(SELECT DISTINCT word FROM {_WORDS} WHERE {_BEGINS} ORDER BY word LIMIT %s),
@@ -142,15 +142,16 @@ class PostgresqlEngine(SearchEngine):
         """Return what the index is asked for, and what is looked for in the documents that it finds."""
         if whole_words:
             return _query(wanted, _WHOLE.format), None
-        every = [list(terms) for terms in wanted]
-        indexed = [[term for term in terms if self._is_asked_for(term)] for terms in wanted]
-        if indexed == every or not all(indexed):
-            return _query(every, self._each_word), None
-        return _query(indexed, self._each_word), _query(every, _BEGINNING.format)
+        indexed = [self._asked_for(terms) for terms in wanted]
+        if all(len(some) == len(terms) for some, terms in zip(indexed, wanted, strict=True)):
+            return _query(wanted, self._each_word), None
+        return _query(indexed, self._each_word), _query(wanted, _BEGINNING.format)
 
-    def _is_asked_for(self, term: str) -> bool:
-        known = self._terms[term]
-        return known.is_indexed or not known.is_frequent
+    def _asked_for(self, terms: Sequence[str]) -> Sequence[str]:
+        """Return the terms that the index is asked for: of frequent ones those with few words, all if none is rare."""
+        known = self._terms
+        some = [term for term in terms if known[term].is_indexed or not known[term].is_frequent]
+        return terms if all(known[term].is_frequent for term in some) else some
 
     def _each_word(self, term: str) -> str:
         """Return a term as the index is asked for it: each word that begins with it, or the beginning."""
