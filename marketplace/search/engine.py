@@ -123,6 +123,10 @@ class SearchEngine(ABC):
     def fault(self) -> str:
         """Return how the index differs from what the documents say, empty where it does not."""
 
+    def mend_filters(self) -> int:
+        """Give documents what filters ask for, as their skills have it, and return how many had something else."""
+        return 0
+
     @abstractmethod
     def rebuild(self) -> None:
         """Build the index from the documents, in the caller's transaction; publications wait for it."""

@@ -200,14 +200,19 @@ class PostgresqlEngine(SearchEngine):
             return f"{misfiltered} documents have other filters than their skills"
         return f"{unknown} words of documents are not looked up" if unknown else ""
 
+    def mend_filters(self) -> int:
+        """Write those documents again: a trigger does the rest."""
+        with connections[self.alias].cursor() as cursor:
+            cursor.execute(f"UPDATE {DOCUMENTS} SET filters = NULL WHERE {_MISFILTERED}")  # noqa: S608 - our own names
+            return int(cursor.rowcount)
+
     def rebuild(self) -> None:
         """Index the vectors again, and add the words that are not there."""
         with connections[self.alias].cursor() as cursor:
             for name in _INDEXES:
                 cursor.execute(f"REINDEX INDEX {name}")
             cursor.execute(f"INSERT INTO {_WORDS} {_UNKNOWN}")
-            # A trigger does the rest.
-            cursor.execute(f"UPDATE {DOCUMENTS} SET filters = NULL WHERE {_MISFILTERED}")  # noqa: S608 - our own names
+        self.mend_filters()
 
     def _possible(self, wanted: Alternatives) -> list[Sequence[str]]:
         """Return the alternatives that have terms, all of which begin some word."""

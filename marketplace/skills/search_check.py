@@ -11,6 +11,7 @@ from django.db.models import OuterRef, Subquery
 from marketplace.errors import MalformedRecord
 from marketplace.models import SearchDocument, SkillEntry, SkillVersion
 from marketplace.search.documents import FIELDS, document_of, index_skill, position_of
+from marketplace.search.engines import engine_of
 from marketplace.search.spelling import WordUse, unknown_words, words_of
 from marketplace.skills.visibility import is_public
 from vskill.environments import WorkerEnv
@@ -49,14 +50,17 @@ def mend_documents(env: WorkerEnv, wrong: list[int]) -> None:
 
 
 def renew_positions(env: WorkerEnv) -> int:
-    """Write documents that are missing, and those whose place no longer fits the downloads; return how many."""
+    """Write documents that are missing, and those whose place no longer fits the downloads; return how many.
+
+    So are those that an earlier release has written since, with what filters asked for before.
+    """
     rows = SkillEntry.objects.using(env.database).filter(namespace=env.name).exclude(slug="")
     places = rows.values_list("pk", "downloads", "search_document__id")
     wrong = [pk for pk, downloads, place in places.iterator() if place != position_of(pk, downloads)]
     for part in _parts(wrong):
         with transaction.atomic(using=env.database):
             mend_documents(env, part)
-    return len(wrong)
+    return len(wrong) + engine_of(env.database).mend_filters()
 
 
 def _parts(keys: list[int]) -> Iterator[list[int]]:

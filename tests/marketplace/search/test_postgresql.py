@@ -16,6 +16,7 @@ from marketplace.models.derived import SkillFacet
 from marketplace.search.documents import position_of
 from marketplace.search.engines import engine_of
 from marketplace.skills.answers import search_sync
+from marketplace.skills.search_check import renew_positions
 from submissions.recovery.problems import Kind
 from submissions.recovery.verify_store import verify_store
 from tests.marketplace.factories import publish_example
@@ -127,6 +128,15 @@ def test_filters_of_documents_that_are_not_those_of_their_skills_are_found_and_m
     assert found.detail.endswith("1 documents have other filters than their skills")
     assert all(one.repaired for one in problems(env, repair=True))
     assert engine_of(env.database).fault() == ""
+
+
+def test_filters_that_an_earlier_release_wrote_are_mended_every_hour(env: WorkerEnv) -> None:
+    publish_example(env, name="unseen", metadata={"tags": "pdf"})
+    assert renew_positions(env) == 0
+    # Documents were written before the values.
+    SkillFacet.objects.filter(kind="tag").update(value="music")
+    assert (renew_positions(env), engine_of(env.database).fault()) == (1, "")
+    assert renew_positions(env) == 0
 
 
 def test_an_index_of_popular_skills_that_lacks_one_is_found_and_built_anew(env: WorkerEnv) -> None:
