@@ -70,15 +70,12 @@ def loosened(
 def _looser(finds_any: FindsAny, near_of: NearOf, terms: Sequence[str]) -> Iterator[Asked]:
     """Yield one search after the other, each looser than the one before it."""
     words = tuple(dict.fromkeys(_stem(term) for term in terms))
-    stems = [Asked((words,), words, loose=True)] if words != tuple(terms) else []
-    if len(terms) > _MOST_REPAIRED:
-        yield from stems
-    else:
+    if words != tuple(terms):
+        yield Asked((words,), words, loose=True)
+    if len(terms) <= _MOST_REPAIRED:
         near = near_of(terms)
         # A word of names is no slip. Of others the stem is found wherever the term is.
         slips = {term for term in terms if not near[term].in_names and not finds_any(_stem(term))}
-        if not slips:
-            yield from stems
         known = {term: _known(finds_any, term, near[term]) for term in terms if term not in slips}
         if slips and all(near[term].words for term in slips):
             # The nearest word of each is mostly found, which a search for all of them says as well.
