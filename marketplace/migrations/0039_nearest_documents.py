@@ -26,6 +26,7 @@ HELD = """
 FOUND = f"""
         SELECT held.id, held.skill_id FROM {DOCUMENTS} AS held
         WHERE held.{{vector}} @@ asked AND (passing IS NULL OR (held.{{vector}} @@ passing) IS TRUE) AND {{those}}
+        AND held.skill_id <> ALL (others)
         ORDER BY held.id DESC LIMIT most;
 """  # noqa: S608 - our own names
 # What is tested for being true is nothing that another index is asked for: names are found by the index of all words.
@@ -60,7 +61,7 @@ POSTGRESQL = (
     f"CREATE INDEX {DOCUMENTS}_words ON {DOCUMENTS} USING gin (words, filters)",
     f"""
     CREATE FUNCTION {DOCUMENTS}_nearest(
-        asked tsquery, passing tsquery, those tsquery, in_names boolean, most integer
+        asked tsquery, passing tsquery, those tsquery, others bigint[], in_names boolean, most integer
     ) RETURNS TABLE (id bigint, skill_id bigint) LANGUAGE plpgsql STABLE ROWS 100
     SET enable_seqscan = off SET enable_indexscan = off AS $$
     DECLARE

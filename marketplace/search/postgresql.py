@@ -40,7 +40,9 @@ _INDEXES: Final = {
     f"{DOCUMENTS}_popular": ("words", _POPULAR),
 }
 # A function, because the planner overrates how many documents have one of some rare words, and would read all of them.
-_NEAREST: Final = f"SELECT id, skill_id FROM {DOCUMENTS}_nearest(%s::tsquery, %s::tsquery, %s::tsquery, %s, %s)"  # noqa: S608 - our own names
+_NEAREST: Final = (
+    f"SELECT id, skill_id FROM {DOCUMENTS}_nearest(%s::tsquery, %s::tsquery, %s::tsquery, %s::bigint[], %s, %s)"  # noqa: S608 - our own names
+)
 # So many words that begin with a term are looked for each by itself: of those, and not of a beginning, the index passes
 # by documents that lack another term. Of more, it takes longer to tell for each document.
 _MOST_WORDS: Final = 16
@@ -122,11 +124,12 @@ class PostgresqlEngine(SearchEngine):
         in_names: bool = False,
         whole_words: bool = False,
         among: Among | None = None,
+        without: Sequence[int] = (),
     ) -> list[int]:
         """Read documents alone; joined, the skill of each would be looked up before any is sorted.
 
-        ``in_names`` the names are asked, with ``whole_words`` nothing where some term is no word, and ``among`` by the
-        same index.
+        ``in_names`` the names are asked, with ``whole_words`` nothing where some term is no word, ``among`` by the
+        same index, and those ``without`` which they are wanted are passed by.
         """
         wanted = self._possible(alternatives)
         if whole_words:
@@ -135,7 +138,8 @@ class PostgresqlEngine(SearchEngine):
             return []
         asked, passing = self._indexed(wanted, whole_words=whole_words)
         with connections[self.alias].cursor() as cursor:
-            cursor.execute(_NEAREST, [asked, passing, _filter(among) if among else None, in_names, most])
+            those, others = _filter(among) if among else None, list(without)
+            cursor.execute(_NEAREST, [asked, passing, those, others, in_names, most])
             return [int(key) for _position, key in sorted(cursor.fetchall(), reverse=True)[:most]]
 
     def _indexed(self, wanted: Alternatives, *, whole_words: bool) -> tuple[str, str | None]:

@@ -7,7 +7,7 @@ found in the index alone.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from django.db import DatabaseError, connections, transaction
@@ -116,8 +116,9 @@ class SqliteEngine(SearchEngine):
         in_names: bool = False,
         whole_words: bool = False,
         among: Among | None = None,
+        without: Sequence[int] = (),
     ) -> list[int]:
-        """Read the index alone, ``in_names`` the names in it, and ``among`` keys that are read before.
+        """Read the index alone, ``in_names`` the names in it, ``among`` keys that are read before, ``without`` others.
 
         With ``whole_words`` nothing is found: beginnings are found as fast.
         """
@@ -125,9 +126,12 @@ class SqliteEngine(SearchEngine):
         if not asked:
             return []
         keys, given = among.keys.query.sql_with_params() if among is not None else ("", ())
-        passing = f" AND {_KEY} IN ({keys})" if keys else ""
+        where = [f"{_FTS} MATCH %s", *([f"{_KEY} IN ({keys})"] if keys else [])]
+        if without:
+            where.append(f"{_KEY} NOT IN (SELECT value FROM json_each(%s))")  # noqa: S608 - our own names
+            given = (*given, json.dumps(list(without)))
         with connections[self.alias].cursor() as cursor:
-            text = f"SELECT {_KEY} FROM {_FTS} WHERE {_FTS} MATCH %s{passing} ORDER BY rowid DESC LIMIT %s"  # noqa: S608 - our own names
+            text = f"SELECT {_KEY} FROM {_FTS} WHERE {' AND '.join(where)} ORDER BY rowid DESC LIMIT %s"  # noqa: S608 - our own names
             cursor.execute(text, [asked, *given, most])
             return [int(key) for (key,) in cursor.fetchall()]
 

@@ -65,15 +65,31 @@ class NearestSkills:
         for whole in (True, False):
             if (rows := self._nearest(asked, most, whole_words=whole)) is not None:
                 return rows
-        return list(self.matched(asked).values_list(*READ)[:most])
+        return self._matched_rows(asked, most)
 
-    def rows_of_names(self, asked: Asked, most: int, *, following: int) -> list[Row]:
-        """Return at most ``most`` that have the terms in their names; where these are fewer, ``rows`` comes next.
+    def names_first(self, asked: Asked, most: int) -> tuple[list[Row], int]:
+        """Return at most ``most`` of them, those that have the terms in their names first, and how many these are."""
+        near = self._near(asked, self._ahead(most), in_names=True, whole_words=False) or []
+        some = self._ahead(most - len(near)) if 0 < len(near) < most else 0
+        others = self._others(asked, some, near) if some else []
+        # Both are looked up by one statement.
+        self.look_up([*near, *others])
+        names = self._nearest(asked, most, in_names=True)
+        if names is None:
+            names = self._matched_rows(asked, most, in_names=True)
+        if not names or len(names) == most:
+            return names, len(names)
+        rest = self.look_up(others)
+        if len(names) + len(rest) < most and len(others) == some:
+            # More have to be read, because too many of those are left out.
+            held = {row[0] for row in names}
+            rest = [row for row in self.rows(asked, most) if row[0] not in held]
+        return [*names, *rest][:most], len(names)
 
-        What that will return first, ``following``, is read by the same statement.
-        """
-        rows = self._nearest(asked, most, in_names=True, following=following)
-        return list(self.matched(asked, in_names=True).values_list(*READ)[:most]) if rows is None else rows
+    def _matched_rows(self, asked: Asked, most: int, *, in_names: bool = False) -> list[Row]:
+        rows: list[Row] = list(self.matched(asked, in_names=in_names).values_list(*READ)[:most])
+        self._looked_up |= {row[0]: row for row in rows}
+        return rows
 
     def matched(self, asked: Asked, *, in_names: bool = False) -> QuerySet[SkillEntry]:
         """Return all of them as a query in the engine's order."""
@@ -109,7 +125,7 @@ class NearestSkills:
         return [row for pk in keys if (row := self._looked_up[pk]) is not None]
 
     def _nearest(
-        self, asked: Asked, most: int, *, in_names: bool = False, whole_words: bool = False, following: int = 0
+        self, asked: Asked, most: int, *, in_names: bool = False, whole_words: bool = False
     ) -> list[Row] | None:
         """Return the first rows by the nearest documents, ``None`` where there are too few of these to tell."""
         some = self._ahead(most)
@@ -117,7 +133,6 @@ class NearestSkills:
             near = self._near(asked, some, in_names=in_names, whole_words=whole_words)
             if near is None or (whole_words and len(near) < some):
                 return None
-            self.look_up([*near, *(self._following(asked, following) if len(near) < most and following else ())])
             rows = self.look_up(near)[:most]
             if len(rows) == most or len(near) < some:
                 return rows
@@ -130,11 +145,11 @@ class NearestSkills:
         """Return how many documents are read for so many skills: some are left out by what else these pass."""
         return min(int((most + most // 16) / self._share), _MOST_LOOKED_UP)
 
-    def _following(self, asked: Asked, most: int) -> list[int]:
-        """Return the keys of the nearest documents as ``rows`` will read them."""
-        some = self._ahead(most)
-        whole = self._near(asked, some, in_names=False, whole_words=True) or []
-        return whole if len(whole) == some else self._near(asked, some, in_names=False, whole_words=False) or []
+    def _others(self, asked: Asked, most: int, without: list[int]) -> list[int]:
+        """Return the keys of the nearest ``most`` documents of skills ``without`` these."""
+        kind: dict[str, Any] = {"among": self._among, "without": without}
+        whole = self._engine.nearest(asked.alternatives, most, whole_words=True, **kind)
+        return whole if len(whole) == most else self._engine.nearest(asked.alternatives, most, **kind)
 
     def _near(self, asked: Asked, some: int, *, in_names: bool, whole_words: bool) -> list[int] | None:
         """Return the keys of the nearest documents; ``None`` where few skills are looked into themselves."""

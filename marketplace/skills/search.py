@@ -22,7 +22,7 @@ from marketplace.search.loosening import Asked, as_typed, loosened
 from marketplace.search.scoring import SCORED_FIELDS, score
 from marketplace.search.text import query_terms
 from marketplace.skills.many_keys import rows_of
-from marketplace.skills.nearest_skills import NAME, READ, NearestSkills, Row
+from marketplace.skills.nearest_skills import NAME, NearestSkills, Row
 from marketplace.skills.slugs import base_slug
 
 MOST_SCORED: Final = 100
@@ -75,7 +75,8 @@ class Hits:
         self._first: list[Row] = []
         self._read = 0
         self._at_once = MOST_SCORED + 1
-        self._names: list[Row] | None = None
+        # How many of the first have every word in their names and come before the others, where that was asked.
+        self._named: int | None = None
 
     @cached_property
     def asked(self) -> Asked:
@@ -84,15 +85,18 @@ class Hits:
             return self._given
         typed = as_typed(query_terms(self._query))
         # Most searches find something, which is wanted next: names, or first the rows that are counted.
-        if self._best_first and self._at_once <= MOST_SCORED + 1:
-            self._names = self._read_names(typed)
-            if self._names:
-                return typed
-        if self._finds(typed):
+        wants_names = self._best_first and self._at_once <= MOST_SCORED + 1
+        if (wants_names and self._finds_names(typed)) or self._finds(typed):
             return typed
-        self._read, self._names = 0, None
+        self._read = 0
         given: dict[str, Any] = {"namespace": self._namespace, "engine": self._engine}
         return loosened(typed.terms, finds=self._finds, finds_any=self._nearest.having_some, **given)
+
+    def _finds_names(self, asked: Asked) -> bool:
+        first, named = self._nearest.names_first(asked, self._at_once)
+        if first:
+            self._first, self._named, self._read = first, named, self._at_once
+        return bool(first)
 
     def _finds(self, asked: Asked) -> bool:
         self._read_first(asked, self._at_once)
@@ -107,11 +111,11 @@ class Hits:
         return self.asked.terms
 
     def first(self, most: int) -> list[int]:
-        """Return the keys of at most ``most`` of them, in the engine's order."""
+        """Return the keys of at most ``most`` of them."""
         return [row[0] for row in self.first_rows(most)]
 
     def first_rows(self, most: int) -> list[Row]:
-        """Return the keys and columns of at most ``most`` of them, in the engine's order."""
+        """Return the keys and columns of at most ``most`` of them, in the engine's order or those of names first."""
         self._at_once = max(self._at_once, most)
         asked = self.asked
         if len(self._first) == self._read < most:
@@ -119,7 +123,7 @@ class Hits:
         return self._first[:most]
 
     def _read_first(self, asked: Asked, most: int) -> None:
-        self._first, self._read = self._nearest.rows(asked, most), most
+        self._first, self._named, self._read = self._nearest.rows(asked, most), None, most
 
     def _is_few(self, number: int) -> bool:
         return len(self.first_rows(number + 1)) <= number
@@ -144,15 +148,8 @@ class Hits:
 
     @cached_property
     def _scored(self) -> list[Place]:
-        candidates = self._candidates()
-        read = {row[0]: row for row in (*self._first, *(self._names or ()))}
-        if others := [pk for pk in candidates if pk not in read]:
-            # By their keys alone: what else they pass is known, and SQLite would follow an index past all others.
-            read |= {row[0]: row for row in rows_of(self._every, "pk", others).values_list(*READ)}
         places = []
-        for pk, verdict, _publisher, _license, slug, downloads, *texts in (
-            read[one] for one in candidates if one in read
-        ):
+        for pk, verdict, _publisher, _license, slug, downloads, *texts in self._nearest.look_up(self._candidates()):
             fields = dict(zip(SCORED_FIELDS, texts, strict=True))
             is_slug = slug == self._slug
             places.append((score(fields, self._terms, is_slug=is_slug, downloads=downloads, verdict=verdict), pk))
@@ -161,17 +158,15 @@ class Hits:
     def _candidates(self) -> list[int]:
         """Return the keys of what is scored: what has every word in its name comes before the rest."""
         asked = self.asked
-        if self._names is None:
+        first, named = self._first, self._named
+        if named is None:
             if self._is_few(MOST_SCORED):
                 return self.first(MOST_SCORED)
-            self._names = self._read_names(asked)
-        names = [row[0] for row in self._names]
-        if len(names) < MOST_SCORED:
-            return list(dict.fromkeys([*names, *self.first(MOST_SCORED)]))[:MOST_SCORED]
-        return list(dict.fromkeys([*self._exact(), *names]))[:MOST_SCORED]
-
-    def _read_names(self, asked: Asked) -> list[Row]:
-        return self._nearest.rows_of_names(asked, MOST_SCORED, following=self._at_once)
+            first, named = self._nearest.names_first(asked, MOST_SCORED)
+            if not first:
+                return self.first(MOST_SCORED)
+        exact = self._exact() if named >= MOST_SCORED else []
+        return list(dict.fromkeys([*exact, *(row[0] for row in first)]))[:MOST_SCORED]
 
     def _exact(self) -> list[int]:
         """Return the key of the skill whose slug is the query, where its name has every word."""

@@ -77,6 +77,8 @@ def test_what_is_found_is_what_has_all_terms_however_the_index_is_asked(
             assert engine.nearest(asked, most, whole_words=True, **kind) == of_words, asked
             kind["among"] = among
             assert engine.nearest(asked, most, **kind) == [pk for pk in truth if pk in chosen][:most], asked
+            others = [pk for pk in truth if pk in chosen and pk not in truth[:2]][:most]
+            assert engine.nearest(asked, most, without=truth[:2], **kind) == others, asked
         assert set(engine.some(asked, 100, among=among)) == set(truth) & chosen
 
 
