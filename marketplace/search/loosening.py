@@ -44,6 +44,11 @@ def as_typed(terms: Sequence[str]) -> Asked:
     return Asked((tuple(terms),), tuple(terms))
 
 
+def with_stems(terms: Sequence[str]) -> set[str]:
+    """Return the terms of a query, and what ``loosened`` searches for first in place of them."""
+    return {*terms, *map(_stem, terms)}
+
+
 def loosened(
     terms: Sequence[str],
     *,
@@ -60,7 +65,7 @@ def loosened(
 
     def near_of(terms: Sequence[str]) -> Mapping[str, Near]:
         near = near_words(engine.alias, namespace, terms)
-        engine.expect({*map(_stem, terms), *(use.word for one in near.values() for use in one.words)})
+        engine.expect({use.word for one in near.values() for use in one.words})
         return near
 
     looser = _looser(finds_any, near_of, terms)

@@ -128,12 +128,12 @@ class PostgresqlEngine(SearchEngine):
     ) -> list[int]:
         """Read documents alone; joined, the skill of each would be looked up before any is sorted.
 
-        ``in_names`` the names are asked, with ``whole_words`` nothing where some term is no word, ``among`` by the
+        ``in_names`` the names are asked, with ``whole_words`` nothing unless all terms are words, ``among`` by the
         same index, and those ``without`` which they are wanted are passed by.
         """
         wanted = self._possible(alternatives)
         if whole_words:
-            wanted = [terms for terms in wanted if all(self._terms[term].words[0] == term for term in terms)]
+            wanted = [terms for terms in wanted if self._are_words(terms)]
         if not wanted:
             return []
         asked, passing = self._indexed(wanted, whole_words=whole_words)
@@ -141,6 +141,12 @@ class PostgresqlEngine(SearchEngine):
             those, others = _filter(among) if among else None, list(without)
             cursor.execute(_NEAREST, [asked, passing, those, others, in_names, most])
             return [int(key) for _position, key in sorted(cursor.fetchall(), reverse=True)[:most]]
+
+    def _are_words(self, terms: Sequence[str]) -> bool:
+        """Return whether all are words, and some of so many beginnings that these take longer."""
+        known = [self._terms[term] for term in terms]
+        words = all(one.words[0] == term for one, term in zip(known, terms, strict=True))
+        return words and not all(one.is_indexed for one in known)
 
     def _indexed(self, wanted: Alternatives, *, whole_words: bool) -> tuple[str, str | None]:
         """Return what the index is asked for, and what is looked for in the documents that it finds."""

@@ -21,6 +21,7 @@ from marketplace.skills.counts import COUNTED_TOGETHER
 from marketplace.skills.filter_checks import check_filters
 from marketplace.skills.filtered import FilteredSkills
 from marketplace.skills.filters import EVERY_SKILL, FacetValue, HowMany, SkillFilters
+from marketplace.skills.many_keys import rows_of
 from marketplace.skills.near_filters import near_filters
 from marketplace.skills.search import Place, check_query
 from vskill.environments import WorkerEnv
@@ -164,7 +165,8 @@ def _best(
     env: WorkerEnv, found: FilteredSkills, limit: int, after: Place | None, last: int, binding: str
 ) -> tuple[list[SkillEntry], str | None]:
     places = found.hits.best(limit + 1, after)
-    skills = SkillEntry.objects.using(env.database).in_bulk([pk for _score, pk in places[:limit]])
+    every: QuerySet[SkillEntry] = SkillEntry.objects.using(env.database)
+    skills = {row.pk: row for row in rows_of(every, "pk", [pk for _score, pk in places[:limit]])}
     shown = [skills[pk] for _score, pk in places[:limit] if pk in skills]
     if len(places) <= limit:
         return shown, None

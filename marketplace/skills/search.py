@@ -18,7 +18,7 @@ from marketplace.errors import InvalidListing
 from marketplace.models import SKILL_PREFIX, SkillEntry
 from marketplace.search.engine import SearchEngine
 from marketplace.search.engines import engine_of
-from marketplace.search.loosening import Asked, as_typed, loosened
+from marketplace.search.loosening import Asked, as_typed, loosened, with_stems
 from marketplace.search.scoring import SCORED_FIELDS, score
 from marketplace.search.text import query_terms
 from marketplace.skills.many_keys import rows_of
@@ -85,6 +85,7 @@ class Hits:
             return self._given
         typed = as_typed(query_terms(self._query))
         # Most searches find something, which is wanted next: names, or first the rows that are counted.
+        self._engine.expect(with_stems(typed.terms))
         wants_names = self._best_first and self._at_once <= MOST_SCORED + 1
         if (wants_names and self._finds_names(typed)) or self._finds(typed):
             return typed
