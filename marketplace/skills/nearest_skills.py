@@ -60,8 +60,7 @@ class NearestSkills:
 
     def rows(self, asked: Asked, most: int) -> list[Row]:
         """Return at most ``most`` of them, in the engine's order."""
-        # Whole words come first where there are enough: they score higher, and what begins with several words is read
-        # by PostgreSQL in four times the time.
+        # Whole words come first where they are found sooner and there are enough: they score higher.
         for whole in (True, False):
             if (rows := self._nearest(asked, most, whole_words=whole)) is not None:
                 return rows
