@@ -49,12 +49,26 @@ def sealed() -> Iterator[None]:
         raise DependsOnTheDatabase(f"the connection {alias!r}")
 
     with (
-        patch.dict(os.environ, DATABASE_URL=NOWHERE),
+        _processes_led_nowhere(),
         _refused_settings(),
         patch.object(ConnectionHandler, "__getitem__", refuse_connection),
         patch.object(ConnectionHandler, "all", _all_of_this_thread),
     ):
         yield
+
+
+@contextmanager
+def _processes_led_nowhere() -> Iterator[None]:
+    # Of the other variables, what a fixture has set stays until the test has ended.
+    before = os.environ.get("DATABASE_URL")
+    os.environ["DATABASE_URL"] = NOWHERE
+    try:
+        yield
+    finally:
+        if before is None:
+            os.environ.pop("DATABASE_URL", None)
+        else:
+            os.environ["DATABASE_URL"] = before
 
 
 @contextmanager
