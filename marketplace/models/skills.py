@@ -93,7 +93,7 @@ class SkillEntry(WithAudience, AbstractKVEntry):
             models.Index(
                 fields=["namespace", "visibility", "-recent_downloads", "-id"], include=_ASKED, name="skill_trending"
             ),
-            models.Index(fields=["namespace", "visibility", "slug", "id"], include=_ASKED[1:], name="skill_slug"),
+            models.Index(fields=["namespace", "visibility", "slug"], include=["id", *_ASKED[1:]], name="skill_slug"),
             models.Index(
                 fields=["namespace", "publisher_handle", "visibility", "-published_at", "-id"], name="skill_publisher"
             ),

@@ -98,15 +98,14 @@ class SearchEngine(ABC):
         most: int,
         *,
         in_names: bool = False,
-        whole_words: bool = False,
         among: Among | None = None,
         without: Sequence[int] = (),
+        last: int | None = None,
     ) -> list[int]:
         """Return the keys of the first ``most`` skills in which the terms are, in the order of ``by_position``.
 
-        That is whatever else is asked of them but to be ``among`` those with a value and not to be one of those
-        ``without`` which they are wanted; ``in_names`` of the name alone, and with ``whole_words``, a term has to be a
-        token and not only begin one: an engine that finds beginnings as fast finds none then.
+        That is whatever else is asked of them but to be ``among`` those with a value, not to be one of those
+        ``without`` which they are wanted, and to have no higher key than ``last``; ``in_names`` of the name alone.
         """
 
     def some(self, alternatives: Alternatives, most: int, *, among: Among | None = None) -> list[int]:

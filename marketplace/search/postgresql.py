@@ -40,9 +40,10 @@ _INDEXES: Final = {
     f"{DOCUMENTS}_popular": ("words", _POPULAR),
 }
 # A function, because the planner overrates how many documents have one of some rare words, and would read all of them.
-_NEAREST: Final = (
-    f"SELECT id, skill_id FROM {DOCUMENTS}_nearest(%s::tsquery, %s::tsquery, %s::tsquery, %s::bigint[], %s, %s)"  # noqa: S608 - our own names
-)
+_NEAREST: Final = f"""
+    SELECT id, skill_id FROM {DOCUMENTS}_nearest(%s::tsquery, %s::tsquery, %s::tsquery, %s, %s::bigint[], %s, %s)
+"""  # noqa: S608 - our own names
+_HIGHEST_KEY: Final = 2**63 - 1
 # So many words that begin with a term are looked for each by itself: of those, and not of a beginning, the index passes
 # by documents that lack another term. Of more, it takes longer to tell for each document.
 _MOST_WORDS: Final = 16
@@ -122,36 +123,26 @@ class PostgresqlEngine(SearchEngine):
         most: int,
         *,
         in_names: bool = False,
-        whole_words: bool = False,
         among: Among | None = None,
         without: Sequence[int] = (),
+        last: int | None = None,
     ) -> list[int]:
         """Read documents alone; joined, the skill of each would be looked up before any is sorted.
 
-        ``in_names`` the names are asked, with ``whole_words`` nothing unless all terms are words, ``among`` by the
-        same index, and those ``without`` which they are wanted are passed by.
+        ``in_names`` the names are asked, ``among`` by the same index, and of what is found, those up to ``last`` are
+        taken that are ``without`` which they are wanted.
         """
         wanted = self._possible(alternatives)
-        if whole_words:
-            wanted = [terms for terms in wanted if self._are_words(terms)]
         if not wanted:
             return []
-        asked, passing = self._indexed(wanted, whole_words=whole_words)
+        asked, passing = self._indexed(wanted)
+        those, highest = _filter(among) if among else None, _HIGHEST_KEY if last is None else last
         with connections[self.alias].cursor() as cursor:
-            those, others = _filter(among) if among else None, list(without)
-            cursor.execute(_NEAREST, [asked, passing, those, others, in_names, most])
+            cursor.execute(_NEAREST, [asked, passing, those, highest, list(without), in_names, most])
             return [int(key) for _position, key in sorted(cursor.fetchall(), reverse=True)[:most]]
 
-    def _are_words(self, terms: Sequence[str]) -> bool:
-        """Return whether all are words, and some of so many beginnings that these take longer."""
-        known = [self._terms[term] for term in terms]
-        words = all(one.words[0] == term for one, term in zip(known, terms, strict=True))
-        return words and not all(one.is_indexed for one in known)
-
-    def _indexed(self, wanted: Alternatives, *, whole_words: bool) -> tuple[str, str | None]:
+    def _indexed(self, wanted: Alternatives) -> tuple[str, str | None]:
         """Return what the index is asked for, and what is looked for in the documents that it finds."""
-        if whole_words:
-            return _query(wanted, _WHOLE.format), None
         indexed = [self._asked_for(terms) for terms in wanted]
         if all(len(some) == len(terms) for some, terms in zip(indexed, wanted, strict=True)):
             return _query(wanted, self._each_word), None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Any, Final
 
 from django.db import DatabaseError, connections, transaction
 from django.db.models import F, QuerySet
@@ -114,25 +114,30 @@ class SqliteEngine(SearchEngine):
         most: int,
         *,
         in_names: bool = False,
-        whole_words: bool = False,
         among: Among | None = None,
         without: Sequence[int] = (),
+        last: int | None = None,
     ) -> list[int]:
-        """Read the index alone, ``in_names`` the names in it, ``among`` keys that are read before, ``without`` others.
+        """Read the index alone, ``in_names`` the names in it, with numbers up to ``last``.
 
-        With ``whole_words`` nothing is found: beginnings are found as fast.
+        The keys that are ``among`` those with a value are read before, and those ``without`` which the others are
+        wanted are given.
         """
-        asked = "" if whole_words else self._match(alternatives, in_names)
-        if not asked:
+        if not (asked := self._match(alternatives, in_names)):
             return []
-        keys, given = among.keys.query.sql_with_params() if among is not None else ("", ())
-        where = [f"{_FTS} MATCH %s", *([f"{_KEY} IN ({keys})"] if keys else [])]
+        where: list[str] = [f"{_FTS} MATCH %s"]
+        given: list[Any] = [asked]
+        if among is not None:
+            keys, parameters = among.keys.query.sql_with_params()
+            where, given = [*where, f"{_KEY} IN ({keys})"], [*given, *parameters]
         if without:
             where.append(f"{_KEY} NOT IN (SELECT value FROM json_each(%s))")  # noqa: S608 - our own names
-            given = (*given, json.dumps(list(without)))
+            given.append(json.dumps(list(without)))
+        if last is not None:
+            where, given = [*where, f"{_KEY} <= %s"], [*given, last]
         with connections[self.alias].cursor() as cursor:
             text = f"SELECT {_KEY} FROM {_FTS} WHERE {' AND '.join(where)} ORDER BY rowid DESC LIMIT %s"  # noqa: S608 - our own names
-            cursor.execute(text, [asked, *given, most])
+            cursor.execute(text, [*given, most])
             return [int(key) for (key,) in cursor.fetchall()]
 
     def met(self, skills: QuerySet[SkillEntry], alternatives: Alternatives) -> QuerySet[SkillEntry]:

@@ -123,8 +123,8 @@ class FilteredSkills:
     @cached_property
     def hits(self) -> Hits:
         """Return what the query finds."""
-        given: dict[str, Any] = {"namespace": self.env.name, "best_first": self._best_first, **self._of_hits()}
-        return Hits(self._passing(looked_up=True), self.filters.query, **given)
+        given: dict[str, Any] = {"namespace": self.env.name, "best_first": self._best_first, "last": self._last}
+        return Hits(self._passing(looked_up=True), self.filters.query, **given, **self._of_hits())
 
     def _of_hits(self, without: str = "") -> dict[str, Any]:
         """Return what ``Hits`` has to know of the skills that the filters leave."""
@@ -212,7 +212,7 @@ class FilteredSkills:
         """Return the keys and columns of skills, one more than ``most``."""
         if self.filters.query:
             others = self._passing(without=without, looked_up=True)
-            hits = self.hits.of_others(others, **self._of_hits(without)) if without else self.hits
+            hits = self.hits.of_others(others, last=self._last, **self._of_hits(without)) if without else self.hits
             return hits.first_rows(most + 1)
         passing = self._passing(without=without, most=_FEWER_THAN_ALL)
         return list(passing.values_list("pk", *COLUMNS)[: most + 1])

@@ -24,6 +24,7 @@ from marketplace.skills.filters import EVERY_SKILL, FacetValue, HowMany, SkillFi
 from marketplace.skills.many_keys import rows_of
 from marketplace.skills.near_filters import near_filters
 from marketplace.skills.search import Place, check_query
+from marketplace.skills.visibility import listed_skills
 from vskill.environments import WorkerEnv
 from vskill.hidden_characters import visible
 from vskill.kv.codec import check_key
@@ -166,7 +167,9 @@ def _best(
 ) -> tuple[list[SkillEntry], str | None]:
     places = found.hits.best(limit + 1, after)
     every: QuerySet[SkillEntry] = SkillEntry.objects.using(env.database)
-    skills = {row.pk: row for row in rows_of(every, "pk", [pk for _score, pk in places[:limit]])}
+    # As they are now: one may have been withdrawn after it was scored.
+    shown_now = listed_skills(rows_of(every, "pk", [pk for _score, pk in places[:limit]]))
+    skills = {row.pk: row for row in shown_now}
     shown = [skills[pk] for _score, pk in places[:limit] if pk in skills]
     if len(places) <= limit:
         return shown, None

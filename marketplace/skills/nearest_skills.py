@@ -39,38 +39,38 @@ class NearestSkills:
         few: bool = False,
         among: Among | None = None,
         share: float = 1,
+        last: int | None = None,
         same: NearestSkills | None = None,
     ) -> None:
         """Begin with nothing read.
 
         No index is followed for the ``skills``. ``few`` says that these are few, whatever the words are. ``among`` says
-        what all of them have, else it is nothing, and ``share`` is about which part of those that have it they are.
-        What ``same`` has read of documents is not read again.
+        what all of them have, else it is nothing, ``share`` is about which part of those that have it they are, and
+        ``last`` is the highest key. What ``same`` has read of documents is not read again.
         """
         self._skills = skills
         self._engine = engine
         self._few = few
         self._among = among
-        self._share = share
+        self._share = min(share, 1)
+        # Those that are published meanwhile take no place of others.
+        self._asked: dict[str, Any] = {"among": among, "last": last}
         # What was read of documents, with how many were wanted, and of their skills.
-        self._documents: dict[tuple[Asked, bool, bool], tuple[int, list[int]]] = {}
+        self._documents: dict[tuple[Asked, bool], tuple[int, list[int]]] = {}
         if same is not None and same._among is among:
             self._documents = same._documents
         self._looked_up: dict[int, Row | None] = {}
 
     def rows(self, asked: Asked, most: int) -> list[Row]:
         """Return at most ``most`` of them, in the engine's order."""
-        # Whole words come first where they are found sooner and there are enough: they score higher.
-        for whole in (True, False):
-            if (rows := self._nearest(asked, most, whole_words=whole)) is not None:
-                return rows
-        return self._matched_rows(asked, most)
+        rows = self._nearest(asked, most)
+        return self._matched_rows(asked, most) if rows is None else rows
 
     def names_first(self, asked: Asked, most: int) -> tuple[list[Row], int]:
         """Return at most ``most`` of them, those that have the terms in their names first, and how many these are."""
-        near = self._near(asked, self._ahead(most), in_names=True, whole_words=False) or []
+        near = self._near(asked, self._ahead(most), in_names=True) or []
         some = self._ahead(most - len(near)) if 0 < len(near) < most else 0
-        others = self._others(asked, some, near) if some else []
+        others = self._engine.nearest(asked.alternatives, some, without=near, **self._asked) if some else []
         # Both are looked up by one statement.
         self.look_up([*near, *others])
         names = self._nearest(asked, most, in_names=True)
@@ -81,9 +81,9 @@ class NearestSkills:
         rest = self.look_up(others)
         if len(names) + len(rest) < most and len(others) == some:
             # More have to be read, because too many of those are left out.
-            held = {row[0] for row in names}
-            rest = [row for row in self.rows(asked, most) if row[0] not in held]
-        return [*names, *rest][:most], len(names)
+            rest = self.rows(asked, most)
+        held = {row[0] for row in names}
+        return [*names, *(row for row in rest if row[0] not in held)][:most], len(names)
 
     def _matched_rows(self, asked: Asked, most: int, *, in_names: bool = False) -> list[Row]:
         rows: list[Row] = list(self.matched(asked, in_names=in_names).values_list(*READ)[:most])
@@ -98,7 +98,7 @@ class NearestSkills:
     def having_some(self, term: str, *, in_names: bool = False) -> bool:
         """Return whether a term finds any of the skills, or the name of one."""
         if not self._few:
-            near = self._engine.nearest([[term]], _OF_A_TERM, in_names=in_names, among=self._among)
+            near = self._engine.nearest([[term]], _OF_A_TERM, in_names=in_names, **self._asked)
             if self.passes_any(near) or len(near) < _OF_A_TERM:
                 return self.passes_any(near)
         matched = self._engine.matching(self._skills, [[term]], in_names=in_names, few=self._few)
@@ -123,14 +123,12 @@ class NearestSkills:
             self._looked_up |= {pk: passing.get(pk) for pk in new}
         return [row for pk in keys if (row := self._looked_up[pk]) is not None]
 
-    def _nearest(
-        self, asked: Asked, most: int, *, in_names: bool = False, whole_words: bool = False
-    ) -> list[Row] | None:
+    def _nearest(self, asked: Asked, most: int, *, in_names: bool = False) -> list[Row] | None:
         """Return the first rows by the nearest documents, ``None`` where there are too few of these to tell."""
         some = self._ahead(most)
         while True:
-            near = self._near(asked, some, in_names=in_names, whole_words=whole_words)
-            if near is None or (whole_words and len(near) < some):
+            near = self._near(asked, some, in_names=in_names)
+            if near is None:
                 return None
             rows = self.look_up(near)[:most]
             if len(rows) == most or len(near) < some:
@@ -144,19 +142,12 @@ class NearestSkills:
         """Return how many documents are read for so many skills: some are left out by what else these pass."""
         return min(int((most + most // 16) / self._share), _MOST_LOOKED_UP)
 
-    def _others(self, asked: Asked, most: int, without: list[int]) -> list[int]:
-        """Return the keys of the nearest ``most`` documents of skills ``without`` these."""
-        kind: dict[str, Any] = {"among": self._among, "without": without}
-        whole = self._engine.nearest(asked.alternatives, most, whole_words=True, **kind)
-        return whole if len(whole) == most else self._engine.nearest(asked.alternatives, most, **kind)
-
-    def _near(self, asked: Asked, some: int, *, in_names: bool, whole_words: bool) -> list[int] | None:
+    def _near(self, asked: Asked, some: int, *, in_names: bool) -> list[int] | None:
         """Return the keys of the nearest documents; ``None`` where few skills are looked into themselves."""
         if self._few:
             return None
-        limit, found = self._documents.get((asked, in_names, whole_words), (0, []))
+        limit, found = self._documents.get((asked, in_names), (0, []))
         if some > limit:
-            kind: dict[str, Any] = {"in_names": in_names, "whole_words": whole_words, "among": self._among}
-            limit, found = some, self._engine.nearest(asked.alternatives, some, **kind)
-            self._documents[asked, in_names, whole_words] = (limit, found)
+            limit, found = some, self._engine.nearest(asked.alternatives, some, in_names=in_names, **self._asked)
+            self._documents[asked, in_names] = (limit, found)
         return found[:some]

@@ -2,8 +2,7 @@
 
 The engine of the database finds the skills in which every word begins a token, much downloaded ones first; where none
 has, the search is loosened. ``MOST_SCORED`` of them are scored: those that have every word in their names, and then the
-first of the others (on PostgreSQL of those in which every word is a token, where that is found sooner). What else it
-finds comes after those, in the engine's order.
+first of the others. What else it finds comes after those, in the engine's order.
 """
 
 from __future__ import annotations

@@ -163,11 +163,16 @@ def note(env: WorkerEnv, row: SkillEntry, record: SkillRecord, event: Event) -> 
     """Write over the skill in ``row`` what has become known of it: of its source, or a flag; return ``record``.
 
     ``record`` differs in that alone, and ``event`` goes into the history. What the skill offers stays as it is, so
-    neither its ``updated_at`` nor its order in lists, facets and search change. ``env`` is its environment. Raises
-    ``VersionConflict`` where another writer changed the row after it was read.
+    neither its ``updated_at`` nor its order in lists and search change; a place can say one more agent. ``env`` is its
+    environment. Raises ``VersionConflict`` where another writer changed the row after it was read.
     """
+    before = row.record
     skill_namespace(env).put_sync(row.key, record.to_value(), expect_version=row.version)
-    note_changed_places(env, row, row.record, record)
+    note_changed_places(env, row, before, record)
+    if agents_of(before) != agents_of(record):
+        _write_facets(env, row, record)
+        renew_filters(row, env.database)
+        change_counts(env, counted(before), counted(record))
     _record(env, row, event)
     return record
 

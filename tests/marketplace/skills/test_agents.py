@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib import import_module
 from typing import Any, Final
 
 import pytest
 from django.apps import apps
-from django.db import connections
+from django.db import connections, transaction
 from django.test import Client
 
+from marketplace.catalog import SkillFilters, list_skills
+from marketplace.models import SkillEntry
 from marketplace.models.derived import SearchDocument, SkillFacet
 from marketplace.records import SkillRecord
 from marketplace.skills.agents import agents_of
+from marketplace.skills.count_check import wrong_counts
 from marketplace.skills.search_check import wrong_documents
+from marketplace.skills.store import Event, locked_skill, note
 from tests.marketplace.factories import publish_example
 from vskill.environments import WorkerEnv
 
@@ -96,3 +101,17 @@ def test_what_the_release_before_published_gets_its_agents_and_parts(env: Worker
         MIGRATION.fill(apps, connections[env.database].schema_editor())
     assert list(SkillFacet.objects.filter(kind="agent").values_list("skill__slug", "value")) == [("one", "codex")]
     assert wrong_documents(env) == []
+
+
+@pytest.mark.django_db
+def test_another_place_of_a_skill_can_say_one_more_agent(env: WorkerEnv) -> None:
+    publish_example(env, name="pdf-tools")
+    with transaction.atomic():
+        row = locked_skill(env, "pdf-tools")
+        note(env, row, replace(row.record, also_at=(".claude/skills/pdf-tools",)), Event("noted", "test"))
+    for query in ("", "pdf"):
+        page = list_skills(env, SkillFilters(agent="claude-code", query=query), count=True)
+        assert ([one.slug for one in page.skills], page.total) == (["pdf-tools"], (1, False))
+    publish_example(env, name="pdf-tools", body="Again.")
+    assert SkillEntry.objects.get().record.also_at == (".claude/skills/pdf-tools",)
+    assert wrong_counts(env) == []

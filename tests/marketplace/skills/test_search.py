@@ -278,3 +278,23 @@ def test_what_is_hidden_among_the_first_hits_hides_none_after_them(
     for number in range(6, 20):
         quarantine_skill(env, f"tool-{number}", actor="test", reason="bad")
     assert sorted(found(env, "alpha")) == [f"tool-{number}" for number in range(6)]
+
+
+@pytest.mark.django_db
+def test_what_is_published_between_two_pages_moves_no_other_skill(
+    env: WorkerEnv, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("marketplace.skills.search.MOST_SCORED", 3)
+    for engine in ("postgresql", "sqlite"):
+        monkeypatch.setattr(f"marketplace.search.{engine}._MOST_WORDS", 1)
+    for number in range(8):
+        publish_example(env, name=f"pdf-{number}", skill_path=str(number))
+    seen, cursor = [], None
+    while True:
+        page = list_skills(env, SkillFilters(query="pdf"), limit=2, cursor=cursor)
+        seen += [one.slug for one in page.skills]
+        # In the name, with words that begin as those do that were there.
+        publish_example(env, name=f"pdf-{'ium' * len(seen)}", skill_path=f"later/{len(seen)}")
+        if (cursor := page.next_cursor) is None:
+            break
+    assert sorted(seen) == [f"pdf-{number}" for number in range(8)]
