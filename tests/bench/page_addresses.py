@@ -10,10 +10,8 @@ from urllib.parse import urlencode
 
 from marketplace.pages.list_query import SORTS
 from submissions.states import Group
+from tests.bench.pages import ADMIN, LIST, ONE, SEARCH_API, SEARCH_PAGE
 
-LIST, SEARCH_PAGE, SEARCH_API, ONE, ADMIN = "list", "search page", "search API", "one thing", "admin"
-# How often the time of the trivial page an address may take.
-BARS: Final[Mapping[str, float]] = {LIST: 5, SEARCH_PAGE: 8, SEARCH_API: 5, ONE: 5, ADMIN: 3}
 ORDERS: Final = tuple(sort for sort in SORTS if sort != "relevance")
 API_ORDERS: Final = ("newest", "updated", "name", "downloads", "trending")
 

@@ -47,16 +47,14 @@ from marketplace.skills.listing import list_skills
 from marketplace.skills.publication import prepare_publication
 from marketplace.skills.publish import publish_skill
 from tests.bench.page_addresses import (
-    ADMIN,
     API_ORDERS,
-    SEARCH_API,
-    SEARCH_PAGE,
     Address,
     Sample,
     admin_addresses,
     deep_beside_first,
     public_addresses,
 )
+from tests.bench.pages import ADMIN, SEARCH_API, SEARCH_PAGE
 from tests.bench.query_set import read_queries, read_skills
 from tests.bench.ready import say
 from tests.bench.search_ours import ours

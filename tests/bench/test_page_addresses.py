@@ -10,7 +10,8 @@ from django.test import Client
 from django.urls import resolve
 
 from submissions.demo.many import write_many
-from tests.bench.page_addresses import BARS, Sample, admin_addresses, public_addresses
+from tests.bench.page_addresses import Sample, admin_addresses, public_addresses
+from tests.bench.pages import BARS
 from tests.bench.pages_ours import FINE, sample_of
 from tests.routes import every_route
 from vskill.environments import WorkerEnv
