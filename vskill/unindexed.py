@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db.models import Func
+from django.db.models import Exists, Func
 from django.db.models.lookups import In
 
 
@@ -17,6 +17,14 @@ class Unindexed(Func):
     def as_sqlite(self, compiler: Any, connection: Any, **context: Any) -> Any:
         """Return the column with a sign, which no index has."""
         return self.as_sql(compiler, connection, template="+%(expressions)s", **context)
+
+
+class AskedOfEach(Exists):
+    """A condition that PostgreSQL asks of each row that it meets: it would read all rows of the query, to join them."""
+
+    def as_postgresql(self, compiler: Any, connection: Any, **context: Any) -> Any:
+        """Return a value that is there or not, of which no join is made."""
+        return self.as_sql(compiler, connection, template="(%(subquery)s) IS NOT NULL", **context)
 
 
 class InRead(In):

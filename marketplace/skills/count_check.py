@@ -146,6 +146,13 @@ def _run(env: WorkerEnv, before: str, days: int, *, fetch: bool = False) -> list
         c=collation, cast=cast, since=since, day=f"{day} {collation}", published=f"{published} {collation}"
     )
     first: date = database_now(env.database).date() - timedelta(days=days - 1)
-    with connection.cursor() as cursor:
-        cursor.execute(f"{before} {text}", {"namespace": env.name, "since": first.isoformat()})
-        return cursor.fetchall() if fetch else []
+    given = {"namespace": env.name, "since": first.isoformat()}
+    with transaction.atomic(using=env.database), connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            # Of rows that it has not counted yet it expects few, and would compare each of a million with all others.
+            cursor.execute("SET LOCAL enable_nestloop = off")
+        cursor.execute(f"{before} {text}", given)
+        found = cursor.fetchall() if fetch else []
+        if connection.vendor == "postgresql":
+            cursor.execute("SET LOCAL enable_nestloop TO DEFAULT")
+        return found

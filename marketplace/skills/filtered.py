@@ -14,7 +14,7 @@ from dataclasses import astuple, replace
 from functools import cached_property
 from typing import Any, Final
 
-from django.db.models import Count, Exists, F, OuterRef, QuerySet
+from django.db.models import Count, F, OuterRef, QuerySet
 from django.db.models.lookups import Exact, LessThanOrEqual
 
 from marketplace.models import SkillEntry
@@ -30,7 +30,7 @@ from marketplace.skills.search import Hits
 from marketplace.skills.visibility import listed_skills, parts_of_lists, sees_more
 from vskill.environments import WorkerEnv
 from vskill.kv.codec import is_storable, prefix_end
-from vskill.unindexed import InRead, Unindexed
+from vskill.unindexed import AskedOfEach, InRead, Unindexed
 
 MOST_COUNTED: Final = 1000
 MOST_SAMPLED: Final = 200
@@ -282,7 +282,7 @@ class FilteredSkills:
     def _condition(self, name: str) -> Any:
         if name in _COLUMN_FACETS:
             return Exact(Unindexed(F(_COLUMN_FACETS[name])), self._facets[name])
-        return Exists(self._having(name).filter(skill_id=OuterRef("pk")))
+        return AskedOfEach(self._having(name).filter(skill_id=OuterRef("pk")))
 
     def _having(self, name: str) -> QuerySet[Any]:
         """Return the rows with the chosen value of a facet: those of skills, or of ``SkillFacet``."""
