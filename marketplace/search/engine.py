@@ -50,7 +50,7 @@ class SearchEngine(ABC):
         Without any term, that is none. With ``few``, the caller says that there are few ``skills``: the documents of
         these are read, and not what the index has of a word. The query cannot be part of another one.
         """
-        wanted = _with_terms(alternatives)
+        wanted = [terms for terms in alternatives if terms]
         if not wanted:
             return skills.none()
         # The join to the documents is made by a condition that is always true.
@@ -130,7 +130,3 @@ class SearchEngine(ABC):
     @abstractmethod
     def rebuild(self) -> None:
         """Build the index from the documents, in the caller's transaction; publications wait for it."""
-
-
-def _with_terms(alternatives: Alternatives) -> Alternatives:
-    return [terms for terms in alternatives if terms]

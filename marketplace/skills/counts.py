@@ -10,7 +10,7 @@ and deletes them; whoever reads a count adds what is not folded yet. What is cou
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, date
 from functools import partial
 from itertools import combinations, count, permutations
@@ -51,6 +51,8 @@ Key = tuple[str, str, str]
 
 # As the column of a skill has it.
 _LONGEST_LICENSE: Final = 100
+# As the column of a value of a facet has it.
+_LONGEST_CAPABILITY: Final = 64
 # A process folds after so many changes of skills: reads then add up some hundred rows.
 _FOLD_AFTER: Final = 64
 _made: Final = count(1)
@@ -65,8 +67,7 @@ def list_of(facets: Mapping[str, str]) -> str:
 
 def counts_values(name: str, others: Collection[str]) -> bool:
     """Return whether the values of a facet are counted in the lists that ``others`` filter, by one value each."""
-    together = {name, *others} <= set(COUNTED_TOGETHER)
-    return len(others) <= 1 or together
+    return len(others) <= 1 or {name, *others} <= set(COUNTED_TOGETHER)
 
 
 def total_key(facets: Mapping[str, str]) -> Key | None:
@@ -110,10 +111,18 @@ def counted(record: SkillRecord | None, kept_versions: int = 0) -> Counter[Key]:
 def _values_of(record: SkillRecord) -> list[tuple[str, str]]:
     """Return each facet with a value that a skill has of it."""
     held = [(VERDICT, record.verdict), (PUBLISHER, record.publisher_handle)]
-    held += [(LICENSE, storable(record.license)[:_LONGEST_LICENSE])]
-    held += [(CAPABILITY, capability) for capability in dict.fromkeys(one[:64] for one in record.capabilities)]
-    held += [(TAG, tag) for tag in dict.fromkeys(record.tags)] + [(AGENT, agent) for agent in agents_of(record)]
+    held += [(LICENSE, storable(record.license)[:_LONGEST_LICENSE]), *facets_of(record)]
     return [(kind, value) for kind, value in held if value]
+
+
+def facets_of(record: SkillRecord) -> list[tuple[str, str]]:
+    """Return each facet of which a skill may have several values, with a value that it has of it."""
+    values: dict[str, Iterable[str]] = {
+        TAG: record.tags,
+        CAPABILITY: (one[:_LONGEST_CAPABILITY] for one in record.capabilities),
+        AGENT: agents_of(record),
+    }
+    return [(kind, value) for kind, each in values.items() for value in dict.fromkeys(each)]
 
 
 def change_counts(env: WorkerEnv, before: Mapping[Key, int], after: Mapping[Key, int]) -> None:

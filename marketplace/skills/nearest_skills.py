@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from django.db.models import QuerySet
@@ -60,6 +60,11 @@ class NearestSkills:
         if same is not None and same._among is among:
             self._documents = same._documents
         self._looked_up: dict[int, Row | None] = {}
+
+    def expect(self, terms: Iterable[str]) -> None:
+        """Know that ``terms`` are asked for next; few skills are looked into themselves."""
+        if not self._few:
+            self._engine.expect(terms)
 
     def rows(self, asked: Asked, most: int) -> list[Row]:
         """Return at most ``most`` of them, in the engine's order."""

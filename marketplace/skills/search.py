@@ -84,7 +84,7 @@ class Hits:
             return self._given
         typed = as_typed(query_terms(self._query))
         # Most searches find something, which is wanted next: names, or first the rows that are counted.
-        self._engine.expect(with_stems(typed.terms))
+        self._nearest.expect(with_stems(typed.terms))
         wants_names = self._best_first and self._at_once <= MOST_SCORED + 1
         if (wants_names and self._finds_names(typed)) or self._finds(typed):
             return typed

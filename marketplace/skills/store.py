@@ -22,7 +22,7 @@ from marketplace.records import SkillRecord
 from marketplace.search.documents import index_skill, renew_filters
 from marketplace.skill_changes import SkillChange, skill_changed
 from marketplace.skills.agents import agents_of
-from marketplace.skills.counts import change_counts, counted
+from marketplace.skills.counts import change_counts, counted, facets_of
 from marketplace.skills.places import note_changed_places
 from vskill.environments import WorkerEnv
 from vskill.hidden_characters import reveal_hidden
@@ -170,9 +170,7 @@ def note(env: WorkerEnv, row: SkillEntry, record: SkillRecord, event: Event) -> 
     skill_namespace(env).put_sync(row.key, record.to_value(), expect_version=row.version)
     note_changed_places(env, row, before, record)
     if agents_of(before) != agents_of(record):
-        _write_facets(env, row, record)
-        renew_filters(row, env.database)
-        change_counts(env, counted(before), counted(record))
+        _renew_facets(env, row, before, record)
     _record(env, row, event)
     return record
 
@@ -186,9 +184,7 @@ def write_capabilities(env: WorkerEnv, row: SkillEntry, capabilities: tuple[str,
     before = row.record
     record = replace(before, capabilities=capabilities)
     skill_namespace(env).put_sync(row.key, record.to_value(), expect_version=row.version)
-    _write_facets(env, row, record)
-    renew_filters(row, env.database)
-    change_counts(env, counted(before), counted(record))
+    _renew_facets(env, row, before, record)
 
 
 def move_skill(env: WorkerEnv, row: SkillEntry, slug: str, *, actor: str, reason: str) -> SkillRecord:
@@ -268,14 +264,18 @@ def _write_derived(env: WorkerEnv, row: SkillEntry, record: SkillRecord, event: 
     _record(env, row, event)
 
 
+def _renew_facets(env: WorkerEnv, row: SkillEntry, before: SkillRecord, record: SkillRecord) -> None:
+    _write_facets(env, row, record)
+    renew_filters(row, env.database)
+    change_counts(env, counted(before), counted(record))
+
+
 def _write_facets(env: WorkerEnv, row: SkillEntry, record: SkillRecord) -> None:
     facets = SkillFacet.objects.using(env.database)
     facets.filter(skill_id=row.pk).delete()
-    wanted = [(SkillFacet.TAG, tag) for tag in record.tags]
-    wanted += [(SkillFacet.CAPABILITY, capability[:64]) for capability in dict.fromkeys(record.capabilities)]
-    wanted += [(SkillFacet.AGENT, agent) for agent in agents_of(record)]
     facets.bulk_create(
-        SkillFacet(namespace=row.namespace, kind=kind, value=value, skill_id=row.pk) for kind, value in wanted
+        SkillFacet(namespace=row.namespace, kind=kind, value=value, skill_id=row.pk)
+        for kind, value in facets_of(record)
     )
 
 

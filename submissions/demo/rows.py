@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from marketplace.models import SKILL_PREFIX, SkillFacet
+from marketplace.models import SKILL_PREFIX
 from marketplace.records import SkillRecord
 from marketplace.search.documents import document_of
-from marketplace.skills.agents import agents_of
+from marketplace.skills.counts import facets_of
 from submissions.demo.bulk import entry
 from submissions.demo.invented import HOST, Invented
 from submissions.demo.packages import Kept
@@ -74,15 +74,7 @@ def make_rows(env: WorkerEnv, invented: Invented, packages: Sequence[Kept], scan
         entry=entry(env, key, record.to_value(), own),
         versions=versions,
         document={"namespace": env.name, **document_of(record, latest.fields["skill_md"])},
-        facets=[
-            {"namespace": env.name, "kind": kind, "value": value}
-            for kind, held in (
-                (SkillFacet.TAG, record.tags),
-                (SkillFacet.CAPABILITY, record.capabilities),
-                (SkillFacet.AGENT, agents_of(record)),
-            )
-            for value in held
-        ],
+        facets=[{"namespace": env.name, "kind": kind, "value": value} for kind, value in facets_of(record)],
         events=[_published(env, key, version["version"], record.published_at) for version in versions],
         days=_days(env, invented, now),
         submissions=[entry(env, submission_key(value["id"]), value, {}) for value in values],
