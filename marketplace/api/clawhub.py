@@ -28,17 +28,18 @@ from marketplace.api.http import (
 from marketplace.api.lookup import exact_version, named_skill, requested_version, visible_skill, with_latest_versions
 from marketplace.api.provenance import signature_fields
 from marketplace.api.shapes import (
+    HIT_COLUMNS,
     content_fields,
+    hit_shape,
     list_item,
     owner_shape,
     search_fields,
     skill_shape,
-    summary_of,
     version_shape,
     vskill_version,
     withheld_shape,
 )
-from marketplace.api.trust import evidence, milliseconds, moderation, said_of, said_of_skill, scan_fields
+from marketplace.api.trust import evidence, milliseconds, moderation, said_of, scan_fields
 from marketplace.artifacts.archives import MANIFEST_NAME
 from marketplace.catalog import SORTS, fetchable_versions, find_version_sync, is_visible, list_skills
 from marketplace.install_lines.skill import lines_of_skill
@@ -72,24 +73,11 @@ def search(call: ApiCall) -> HttpResponse:
     filters, limit = filters_of(call), requested_limit(call, *SEARCH_LIMIT)
     if (mode := parameter(call, "mode")) not in ("", "exact"):
         raise ApiError(400, f"There is no mode {mode[:40]!r}. The only one is exact.")
-    answer = search_answer(call.env, filters, limit=limit)
+    answer = search_answer(call.env, filters, limit=limit, columns=HIT_COLUMNS)
     hits = [(hit.skill, hit.score) for hit in answer.hits]
     if mode:
         hits = [(skill, score) for skill, score in hits if skill.slug == base_slug(filters.query)]
-    results = [
-        {
-            "score": round(score, 4),
-            "slug": skill.slug,
-            "displayName": skill.display_name or skill.name,
-            "summary": summary_of(skill, said_of_skill(skill).warning),
-            "version": skill.latest_version,
-            "downloads": skill.downloads,
-            "updatedAt": milliseconds(skill.changed_at),
-            "ownerHandle": skill.publisher_handle,
-            "owner": owner_shape(skill),
-        }
-        for skill, score in hits
-    ]
+    results = [hit_shape(skill, score) for skill, score in hits]
     return json_response({"results": results, **search_fields(answer)})
 
 

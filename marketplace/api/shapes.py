@@ -7,10 +7,10 @@ other names.
 from __future__ import annotations
 
 import hashlib
-from typing import Any
+from typing import Any, Final
 
 from marketplace.addresses import UPLOAD_REF
-from marketplace.api.trust import dialects, milliseconds, said_of
+from marketplace.api.trust import dialects, milliseconds, said_of, said_of_skill
 from marketplace.errors import MalformedRecord
 from marketplace.judgement import verdict_of
 from marketplace.models import SkillEntry, SkillVersion
@@ -19,6 +19,22 @@ from marketplace.skills.listing import SkillPage
 from marketplace.skills.publishers import publisher_of
 from marketplace.skills.withdrawal import source_gone, withdrawn, withheld
 
+# What ``hit_shape`` says, as columns of a skill.
+HIT_COLUMNS: Final = (
+    "slug",
+    "name",
+    "display_name",
+    "description",
+    "license",
+    "publisher_handle",
+    "latest_version",
+    "downloads",
+    "changed_at",
+    "verdict",
+    "flag_reason",
+    "visibility",
+)
+
 
 def _tags(skill: SkillEntry) -> list[str]:
     try:
@@ -26,6 +42,21 @@ def _tags(skill: SkillEntry) -> list[str]:
     except (MalformedRecord, ValueError):
         # The columns are still right, and one damaged value must not break a whole list.
         return []
+
+
+def hit_shape(skill: SkillEntry, score: float) -> dict[str, Any]:
+    """Return a skill that a search finds in clawhub's fields; its ``HIT_COLUMNS`` are enough."""
+    return {
+        "score": round(score, 4),
+        "slug": skill.slug,
+        "displayName": skill.display_name or skill.name,
+        "summary": summary_of(skill, said_of_skill(skill).warning),
+        "version": skill.latest_version,
+        "downloads": skill.downloads,
+        "updatedAt": milliseconds(skill.changed_at),
+        "ownerHandle": skill.publisher_handle,
+        "owner": owner_shape(skill),
+    }
 
 
 def search_fields(found: Answer | SkillPage) -> dict[str, Any]:

@@ -18,7 +18,8 @@ def find(call: ApiCall) -> HttpResponse:
     """Search for ``q``; ``source`` is a URL, so that the line which the client prints works with ``skills add``."""
     takes_only(call, "q", "limit", *OF_SEARCHES)
     base = public_base(call.request, call.env)
-    answer = search_answer(call.env, filters_of(call), limit=requested_limit(call, 20, 100))
+    filters, limit = filters_of(call), requested_limit(call, 20, 100)
+    answer = search_answer(call.env, filters, limit=limit, columns=("slug", "publisher_handle", "downloads"))
     # The client takes no other handle as --owner.
     found = [
         {

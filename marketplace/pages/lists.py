@@ -31,6 +31,20 @@ PAGE_SIZE: Final = 24
 NEWEST: Final = 6
 TRENDING: Final = 4
 NEWEST_COLLECTIONS: Final = 3
+# What a card and a row of the table show, as columns of a skill.
+_SHOWN: Final = (
+    "slug",
+    "name",
+    "display_name",
+    "publisher_handle",
+    "description",
+    "latest_version",
+    "verdict",
+    "flag_reason",
+    "changed_at",
+    "recent_downloads",
+)
+_SHOWN_IN_TABLE: Final = (*_SHOWN, "value")
 # Of facets whose values authors choose freely; others can be typed.
 _MOST_VALUES: Final = {"tag": 10, "license": 6, "publisher": 10}
 
@@ -70,10 +84,12 @@ def home_context(env: WorkerEnv) -> dict[str, Any]:
             "last_published": versions.order_by("-pk").values_list("created_at", flat=True).first(),
             "as_of": timezone.now(),
         },
-        "newest": [card(row) for row in list_skills(env, limit=NEWEST).skills],
+        "newest": [card(row) for row in list_skills(env, limit=NEWEST, columns=_SHOWN).skills],
         # What nobody downloads is no trend.
         "trending": [
-            card(row) for row in list_skills(env, sort="trending", limit=TRENDING).skills if row.recent_downloads
+            card(row)
+            for row in list_skills(env, sort="trending", limit=TRENDING, columns=_SHOWN).skills
+            if row.recent_downloads
         ],
         "recent_days": RECENT_DAYS,
         "collections": [
@@ -87,7 +103,8 @@ def home_context(env: WorkerEnv) -> dict[str, Any]:
 def list_context(env: WorkerEnv, query: ListQuery) -> dict[str, Any]:
     """Return the context of the list that ``query`` describes; raise ``InvalidListing`` for another list's cursor."""
     filters = SkillFilters(query=query.q, **query.filters)
-    asked: dict[str, Any] = {"sort": query.order, "cursor": query.cursor or None, "facets": FACETS}
+    columns = _SHOWN_IN_TABLE if query.view == "table" else _SHOWN
+    asked: dict[str, Any] = {"sort": query.order, "cursor": query.cursor or None, "facets": FACETS, "columns": columns}
     page = list_skills(env, filters, limit=PAGE_SIZE, count=True, strict=True, **asked)
     shown = _page_links(env, query, page)
     picking = query.view == "table" or bool(query.q) or bool(query.compare)
@@ -134,8 +151,9 @@ def publisher_context(env: WorkerEnv, handle: str, cursor: str) -> dict[str, Any
     ``cursor`` is empty for the first page. Raises ``InvalidListing`` for another list's cursor.
     """
     filters = SkillFilters(publisher=handle)
-    page = list_skills(env, filters, sort="updated", limit=PAGE_SIZE, cursor=cursor or None, count=True)
-    newest = list_skills(env, filters, sort="updated", limit=1).skills if cursor else page.skills
+    asked: dict[str, Any] = {"sort": "updated", "columns": (*_SHOWN, "publisher")}
+    page = list_skills(env, filters, limit=PAGE_SIZE, cursor=cursor or None, count=True, **asked)
+    newest = list_skills(env, filters, limit=1, **asked).skills if cursor else page.skills
     if not newest:
         return None
     last = newest[0].changed_at

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 from django.db.models import QuerySet
 
 from marketplace.models import SkillEntry
+from vskill.many_keys import rows_of
 
 DOCUMENTS: Final = "marketplace_searchdocument"
 
@@ -28,6 +29,14 @@ class Among(NamedTuple):
     facet: str
     value: str
     keys: QuerySet[Any]
+
+
+class NamesFirst(NamedTuple):
+    """The ``keys`` of skills, of which the first ``named`` are named by what was asked, and ``rows`` of some by key."""
+
+    keys: list[int]
+    named: int
+    rows: dict[int, tuple[Any, ...]]
 
 
 class SearchEngine(ABC):
@@ -107,6 +116,28 @@ class SearchEngine(ABC):
         That is whatever else is asked of them but to be ``among`` those with a value, not to be one of those
         ``without`` which they are wanted, and to have no higher key than ``last``; ``in_names`` of the name alone.
         """
+
+    def names_first(
+        self,
+        alternatives: Alternatives,
+        most: int,
+        skills: QuerySet[SkillEntry],
+        columns: Sequence[str],
+        *,
+        among: Among | None = None,
+        last: int | None = None,
+    ) -> NamesFirst:
+        """Return the first ``most`` skills in which the terms are, those that have them in their names before others.
+
+        Of those that are among ``skills``, the ``columns`` are read, of which the first is the key. The rest is that of
+        ``nearest``.
+        """
+        named = self.nearest(alternatives, most, in_names=True, among=among, last=last)
+        left = most - len(named)
+        others = self.nearest(alternatives, left, among=among, without=named, last=last) if left else []
+        keys = [*named, *others]
+        rows = rows_of(skills, "pk", keys).values_list(*columns)
+        return NamesFirst(keys, len(named), {row[0]: row for row in rows})
 
     def some(self, alternatives: Alternatives, most: int, *, among: Among | None = None) -> list[int]:
         """Return the keys of any ``most`` skills in which the terms are; ``among`` is that of ``nearest``."""

@@ -82,15 +82,17 @@ def _looser(finds_any: FindsAny, near_of: NearOf, terms: Sequence[str]) -> Itera
         # A word of names is no slip. Of others the stem is found wherever the term is.
         slips = {term for term in terms if not near[term].in_names and not finds_any(_stem(term))}
         known = {term: _known(finds_any, term, near[term]) for term in terms if term not in slips}
+        guessed: tuple[str, ...] = ()
         if slips and all(near[term].words for term in slips):
             # The nearest word of each is mostly found, which a search for all of them says as well.
-            words = tuple(dict.fromkeys(known.get(term) or near[term].words[0].word for term in terms))
-            yield Asked((words,), words, loose=True)
+            guessed = tuple(dict.fromkeys(known.get(term) or near[term].words[0].word for term in terms))
+            yield Asked((guessed,), guessed, loose=True)
         repaired = [_nearest(finds_any, near[term]) if term in slips else known[term] for term in terms]
         missing = repaired.count("")
         words = tuple(dict.fromkeys(word for word in repaired if word))
         if not missing:
-            yield Asked((words,), words, loose=True)
+            if words != guessed:
+                yield Asked((words,), words, loose=True)
         elif missing == 1 and len(terms) >= _LEAST_FOR_FEWER:
             yield Asked((words,), words, loose=True)
             return

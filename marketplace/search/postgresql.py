@@ -16,12 +16,13 @@ import string
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
+from django.core.exceptions import EmptyResultSet
 from django.db import connections, transaction
 from django.db.models import Exists, OuterRef, QuerySet
 
 from marketplace.models import SearchDocument, SkillEntry
 from marketplace.search.documents import position_of
-from marketplace.search.engine import DOCUMENTS, Alternatives, Among, Condition, SearchEngine
+from marketplace.search.engine import DOCUMENTS, Alternatives, Among, Condition, NamesFirst, SearchEngine
 from vskill.db import prepared_cursor
 
 _WORDS: Final = "marketplace_searchword"
@@ -42,6 +43,13 @@ _INDEXES: Final = {
 # A function, because the planner overrates how many documents have one of some rare words, and would read all of them.
 _NEAREST: Final = f"""
     SELECT id, skill_id FROM {DOCUMENTS}_nearest(%s::tsquery, %s::tsquery, %s::tsquery, %s, %s::bigint[], %s, %s)
+"""  # noqa: S608 - our own names
+# Joined to this function, the skill of each is looked up by its key.
+_NAMES_FIRST: Final = f"""
+    SELECT near.named, near.id, near.skill_id, read.*
+    FROM (SELECT * FROM {DOCUMENTS}_names_first(%s::tsquery, %s::tsquery, %s::tsquery, %s, %s)
+          ORDER BY named DESC, id DESC LIMIT %s) AS near
+    LEFT JOIN ({{rows}}) AS read (key) ON read.key = near.skill_id
 """  # noqa: S608 - our own names
 _HIGHEST_KEY: Final = 2**63 - 1
 # So many words that begin with a term are looked for each by itself: of those, and not of a beginning, the index passes
@@ -140,6 +148,36 @@ class PostgresqlEngine(SearchEngine):
         with connections[self.alias].cursor() as cursor:
             cursor.execute(_NEAREST, [asked, passing, those, highest, list(without), in_names, most])
             return [int(key) for _position, key in sorted(cursor.fetchall(), reverse=True)[:most]]
+
+    def names_first(
+        self,
+        alternatives: Alternatives,
+        most: int,
+        skills: QuerySet[SkillEntry],
+        columns: Sequence[str],
+        *,
+        among: Among | None = None,
+        last: int | None = None,
+    ) -> NamesFirst:
+        """Read all of it by one statement: much downloaded documents are found once, named or not.
+
+        That are the ``most`` of what the ``alternatives`` find ``among`` those with a value and up to ``last``, with the
+        ``columns`` of those that are among the ``skills``.
+        """
+        wanted = self._possible(alternatives)
+        if not wanted:
+            return NamesFirst([], 0, {})
+        try:
+            read, given = skills.values_list(*columns).query.sql_with_params()
+        except EmptyResultSet:
+            return super().names_first(alternatives, most, skills, columns, among=among, last=last)
+        asked, passing = self._indexed(wanted)
+        those, highest = _filter(among) if among else None, _HIGHEST_KEY if last is None else last
+        with prepared_cursor(self.alias) as cursor:
+            cursor.execute(_NAMES_FIRST.format(rows=read), [asked, passing, those, highest, most, most, *given])
+            found = sorted(cursor.fetchall(), key=lambda one: one[:2], reverse=True)
+        rows = {key: (key, *others) for _named, _position, _key, key, *others in found if key is not None}
+        return NamesFirst([one[2] for one in found], sum(one[0] for one in found), rows)
 
     def _indexed(self, wanted: Alternatives) -> tuple[str, str | None]:
         """Return what the index is asked for, and what is looked for in the documents that it finds."""

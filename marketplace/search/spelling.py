@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 from django.db.models import F
 
 from marketplace.models.derived import WordSpelling
+from vskill.many_keys import rows_of
 
 SHORTEST: Final = 3
 LONGEST: Final = 32
@@ -105,19 +106,19 @@ def near_words(alias: str, namespace: str, terms: Sequence[str]) -> Mapping[str,
     """
     asked = {term: [*_in_either_number(term)] for term in terms if SHORTEST <= len(term) <= LONGEST}
     found: dict[str, dict[str, bool]] = {}
-    for part in _parts(sorted({one for each in asked.values() for typed in each for one in spellings(typed)})):
-        rows = WordSpelling.objects.using(alias).filter(namespace=namespace, spelling__in=part)
-        for spelling, word, in_names in rows.values_list("spelling", "word", "in_names")[:_MOST_READ]:
-            words = found.setdefault(spelling, {})
-            words[word] = words.get(word, False) or in_names
+    typed = sorted({spelling for each in asked.values() for one in each for spelling in spellings(one)})
+    rows = rows_of(WordSpelling.objects.using(alias).filter(namespace=namespace), "spelling", typed)
+    for spelling, word, in_names in rows.values_list("spelling", "word", "in_names")[:_MOST_READ]:
+        words = found.setdefault(spelling, {})
+        words[word] = words.get(word, False) or in_names
     near: dict[str, Near] = {}
     for term in terms:
         each = asked.get(term, [])
         like = {
             word: in_names
-            for typed in each
-            for one in spellings(typed)
-            for word, in_names in found.get(one, {}).items()
+            for one in each
+            for spelling in spellings(one)
+            for word, in_names in found.get(spelling, {}).items()
         }
         near[term] = Near(_nearest(term, each, like), like.get(term, False))
     return near

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from marketplace.models import SkillEntry
@@ -39,18 +39,18 @@ class Answer:
     near: Mapping[str, list[str]] = field(default_factory=dict)
 
 
-def search_answer(env: WorkerEnv, filters: SkillFilters, *, limit: int = 20) -> Answer:
+def search_answer(env: WorkerEnv, filters: SkillFilters, *, limit: int = 20, columns: Collection[str] = ()) -> Answer:
     """Return the best hits among the listed skills that pass ``filters``; none for a query without words.
 
-    ``limit`` is cut to 1 to 200. Raises ``InvalidListing`` for a query that is too long, and for what ``check_filters``
-    does. Call it on a database thread.
+    ``limit`` is cut to 1 to 200. ``columns`` are those that are read of each skill, by default all. Raises
+    ``InvalidListing`` for a query that is too long, and for what ``check_filters`` does. Call it on a database thread.
     """
     check_query(filters.query)
-    passing = FilteredSkills(env, filters)
+    passing = FilteredSkills(env, filters, columns=columns)
     check_filters(passing)
     hits = passing.hits
     best = hits.best(max(1, min(limit, 200)))
-    rows = SkillEntry.objects.using(env.database).in_bulk([pk for _score, pk in best])
+    rows = hits.read(best)
     asked = hits.asked
     found = [SearchHit(rows[pk], share(score, len(asked.terms))) for score, pk in best if pk in rows]
     near = near_filters(passing) if not found else {}

@@ -24,12 +24,12 @@ from marketplace.search.engines import engine_of
 from marketplace.skills.filters import FacetValue, HowMany, SkillFilters
 from marketplace.skills.handles import present_handle
 from marketplace.skills.kept_list import FACET_VALUES, KeptList
-from marketplace.skills.many_keys import rows_of
 from marketplace.skills.nearest_skills import COLUMNS, Row
 from marketplace.skills.search import Hits
 from marketplace.skills.visibility import listed_skills, parts_of_lists, sees_more
 from vskill.environments import WorkerEnv
 from vskill.kv.codec import is_storable, prefix_end
+from vskill.many_keys import rows_of
 from vskill.unindexed import AskedOfEach, InRead, Unindexed
 
 MOST_COUNTED: Final = 1000
@@ -62,17 +62,17 @@ class FilteredSkills:
         *,
         last: int | None = None,
         facets: Collection[str] = (),
+        columns: Collection[str] = (),
         best_first: bool = True,
     ) -> None:
         """Begin with nothing read but who the publisher is.
 
         ``last`` is the key of the last skill that is looked at, by default any, and ``facets`` are those that ``facet``
-        is called for. ``best_first`` is that of ``Hits``.
+        is called for. ``columns`` and ``best_first`` are those of ``Hits``.
         """
         self.env = env
-        self._last = last
-        self._asked = tuple(facets)
-        self._best_first = best_first
+        self._last, self._asked = last, tuple(facets)
+        self._of_page: dict[str, Any] = {"best_first": best_first, "columns": columns}
         self._filter_by(filters)
         # A count says that it is a handle; without one it may be the short or the former name of a publisher.
         if filters.publisher and not self.kept_count("publisher"):
@@ -123,8 +123,8 @@ class FilteredSkills:
     @cached_property
     def hits(self) -> Hits:
         """Return what the query finds."""
-        given: dict[str, Any] = {"namespace": self.env.name, "best_first": self._best_first, "last": self._last}
-        return Hits(self._passing(looked_up=True), self.filters.query, **given, **self._of_hits())
+        given = {"namespace": self.env.name, "last": self._last, **self._of_page, **self._of_hits()}
+        return Hits(self._passing(looked_up=True), self.filters.query, **given)
 
     def _of_hits(self, without: str = "") -> dict[str, Any]:
         """Return what ``Hits`` has to know of the skills that the filters leave."""

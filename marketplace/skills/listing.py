@@ -21,15 +21,14 @@ from marketplace.skills.counts import COUNTED_TOGETHER
 from marketplace.skills.filter_checks import check_filters
 from marketplace.skills.filtered import FilteredSkills
 from marketplace.skills.filters import EVERY_SKILL, FacetValue, HowMany, SkillFilters
-from marketplace.skills.many_keys import rows_of
 from marketplace.skills.near_filters import near_filters
-from marketplace.skills.search import Place, check_query
-from marketplace.skills.visibility import listed_skills
+from marketplace.skills.search import Place, check_query, last_skill
 from vskill.environments import WorkerEnv
 from vskill.hidden_characters import visible
 from vskill.kv.codec import check_key
 from vskill.kv.cursors import decode_cursor, encode_cursor
 from vskill.kv.errors import InvalidKey
+from vskill.many_keys import with_columns
 from vskill.visitors.reads import list_reads
 
 MAX_PAGE: Final = 200
@@ -75,6 +74,7 @@ def list_skills(
     cursor: str | None = None,
     count: bool = False,
     facets: Collection[str] = (),
+    columns: Collection[str] = (),
     strict: bool = False,
 ) -> SkillPage:
     """Return one page of the listed skills; call it on a database thread.
@@ -82,9 +82,10 @@ def list_skills(
     ``filters`` narrow the list. ``sort`` is a key of ``SORTS``, by default ``relevance`` where there is a query and
     ``newest`` otherwise. ``limit`` is cut to 1 to ``MAX_PAGE``. ``cursor`` is the ``next_cursor`` of a page with the
     same filters and order; the page starts after the last skill of that one, so skills that are published meanwhile
-    neither repeat nor hide another. ``count`` has the whole list counted, and each of ``facets``. Raises
-    ``InvalidListing`` for another order or cursor, and with ``strict``, for visitors who choose filters, for what
-    ``check_filters`` does; an empty page then has what is ``near``.
+    neither repeat nor hide another. ``count`` has the whole list counted, and each of ``facets``. ``columns`` are those
+    that are read of each skill, by default all. Raises ``InvalidListing`` for another order or cursor, and with
+    ``strict``, for visitors who choose filters, for what ``check_filters`` does; an empty page then has what is
+    ``near``.
     """
     sort = sort or ("relevance" if filters.query else "newest")
     check_order(sort, SORTS, with_words=bool(filters.query))
@@ -96,19 +97,20 @@ def list_skills(
     if sort == "relevance":
         # What is published while somebody reads on is not looked at: it could take the place of another skill among
         # those that are scored, or be found as it was typed where nothing was.
-        after, last = _read_place(cursor, binding) if cursor else (None, _last_skill(env))
-    found = FilteredSkills(env, filters, last=last, facets=facets, best_first=sort == "relevance")
+        after, last = _read_place(cursor, binding) if cursor else (None, last_skill(env))
+    asked: dict[str, Any] = {"facets": facets, "columns": columns, "best_first": sort == "relevance"}
+    found = FilteredSkills(env, filters, last=last, **asked)
     if strict:
         check_filters(found)
     # Before the page, which needs the first of what is counted.
     total = found.how_many() if count else None
     if last is not None:
-        page, following = _best(env, found, limit, after, last, binding)
+        page, following = _best(found, limit, after, last, binding)
     else:
-        page, following = _page(env, found, sort, limit, cursor, binding)
+        page, following = _page(env, found, columns, sort, limit, cursor, binding)
     counted = {name: found.facet(name) for name in facets}
-    asked = found.hits.asked if filters.query else None
-    loosened = asked if asked is not None and asked.loose else None
+    searched = found.hits.asked if filters.query else None
+    loosened = searched if searched is not None and searched.loose else None
     near = near_filters(found) if strict and not page else {}
     return SkillPage(tuple(page), following, total, counted, loosened, words_left_out(filters.query), near)
 
@@ -127,19 +129,26 @@ def check_order(sort: str, known: Collection[str], *, with_words: bool) -> None:
 
 
 def _page(
-    env: WorkerEnv, found: FilteredSkills, sort: str, limit: int, cursor: str | None, binding: str
+    env: WorkerEnv,
+    found: FilteredSkills,
+    columns: Collection[str],
+    sort: str,
+    limit: int,
+    cursor: str | None,
+    binding: str,
 ) -> tuple[list[SkillEntry], str | None]:
     column, descending = SORTS[sort]
     sign = "-" if descending else ""
     order = (f"{sign}{column}", f"{sign}pk")
-    parts = [rows.order_by(*order) for rows in found.parts()]
+    read = (*columns, column) if columns else ()
+    parts = [with_columns(rows, read).order_by(*order) for rows in found.parts()]
     after = _after(column, descending, env.database, *_read_cursor(cursor, column, binding)) if cursor else [Q()]
     page: list[SkillEntry] = []
     for one in after:
         if (left := limit + 1 - len(page)) > 0:
             following = [part.filter(one)[:left] for part in parts]
             if found.meets_others:
-                following = [_keys_first(rows).order_by(*order) for rows in following]
+                following = [with_columns(_keys_first(rows), read).order_by(*order) for rows in following]
             rows = [list(some) for some in following]
             page += rows[0] if len(rows) == 1 else _merged(rows, column, descending, env.database)[:left]
     shown = page[:limit]
@@ -163,22 +172,15 @@ def _merged(parts: list[list[SkillEntry]], column: str, descending: bool, alias:
 
 
 def _best(
-    env: WorkerEnv, found: FilteredSkills, limit: int, after: Place | None, last: int, binding: str
+    found: FilteredSkills, limit: int, after: Place | None, last: int, binding: str
 ) -> tuple[list[SkillEntry], str | None]:
     places = found.hits.best(limit + 1, after)
-    every: QuerySet[SkillEntry] = SkillEntry.objects.using(env.database)
-    # As they are now: one may have been withdrawn after it was scored.
-    shown_now = listed_skills(rows_of(every, "pk", [pk for _score, pk in places[:limit]]))
-    skills = {row.pk: row for row in shown_now}
+    skills = found.hits.read(places[:limit])
     shown = [skills[pk] for _score, pk in places[:limit] if pk in skills]
     if len(places) <= limit:
         return shown, None
     score, pk = places[limit - 1]
     return shown, encode_cursor(binding, [score, last], pk)
-
-
-def _last_skill(env: WorkerEnv) -> int:
-    return SkillEntry.objects.using(env.database).order_by("-pk").values_list("pk", flat=True).first() or 0
 
 
 async def get_published_skills_list(

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Final
 
 from django.db.models import QuerySet
 
 from marketplace.models import SkillEntry
-from marketplace.search.engine import Among, SearchEngine
+from marketplace.search.engine import Alternatives, Among, NamesFirst, SearchEngine
 from marketplace.search.loosening import Asked
 from marketplace.search.scoring import SCORED_FIELDS
-from marketplace.skills.many_keys import rows_of
+from vskill.many_keys import rows_of
 
 # What the facets of a list are counted by: columns of a skill.
 COLUMNS: Final = ("verdict", "publisher_handle", "license")
@@ -25,7 +25,7 @@ _OF_A_TERM: Final = 25
 _LOOKED_AT: Final = 200
 
 Row = tuple[Any, ...]
-"""The key of a skill, its ``COLUMNS``, and what it is scored by."""
+"""The key of a skill, its ``COLUMNS``, what it is scored by, and the other columns that are wanted of it."""
 
 
 class NearestSkills:
@@ -40,16 +40,19 @@ class NearestSkills:
         among: Among | None = None,
         share: float = 1,
         last: int | None = None,
+        columns: Collection[str] = (),
         same: NearestSkills | None = None,
     ) -> None:
         """Begin with nothing read.
 
-        No index is followed for the ``skills``. ``few`` says that these are few, whatever the words are. ``among`` says
-        what all of them have, else it is nothing, ``share`` is about which part of those that have it they are, and
-        ``last`` is the highest key. What ``same`` has read of documents is not read again.
+        ``columns`` are read of each skill that is found, so that no other statement is needed for them. No index is
+        followed for the ``skills``. ``few`` says that these are few, whatever the words are. ``among`` says what all of
+        them have, else it is nothing, ``share`` is about which part of those that have it they are, and ``last`` is the
+        highest key. What ``same`` has read of documents is not read again.
         """
         self._skills = skills
         self._engine = engine
+        self._columns = (*READ, *(name for name in columns if name not in READ))
         self._few = few
         self._among = among
         self._share = min(share, 1)
@@ -73,25 +76,38 @@ class NearestSkills:
 
     def names_first(self, asked: Asked, most: int) -> tuple[list[Row], int]:
         """Return at most ``most`` of them, those that have the terms in their names first, and how many these are."""
-        near = self._near(asked, self._ahead(most), in_names=True) or []
-        some = self._ahead(most - len(near)) if 0 < len(near) < most else 0
-        others = self._engine.nearest(asked.alternatives, some, without=near, **self._asked) if some else []
-        # Both are looked up by one statement.
-        self.look_up([*near, *others])
-        names = self._nearest(asked, most, in_names=True)
-        if names is None:
-            names = self._matched_rows(asked, most, in_names=True)
+        if self._few:
+            names, rest = self._matched_rows(asked, most, in_names=True), None
+        else:
+            names, rest = self._names_first(asked, most)
         if not names or len(names) == most:
             return names, len(names)
-        rest = self.look_up(others)
-        if len(names) + len(rest) < most and len(others) == some:
-            # More have to be read, because too many of those are left out.
+        if rest is None:
             rest = self.rows(asked, most)
         held = {row[0] for row in names}
         return [*names, *(row for row in rest if row[0] not in held)][:most], len(names)
 
+    def _names_first(self, asked: Asked, most: int) -> tuple[list[Row], list[Row] | None]:
+        """Return those that have the terms in their names and others; ``None`` where too few of these were read."""
+        some = self._ahead(most)
+        found = self._read_nearest(asked.alternatives, some)
+        self._documents[asked, True] = (some, found.keys[: found.named])
+        if not found.named:
+            self._documents[asked, False] = (some, found.keys)
+        names = self._nearest(asked, most, in_names=True)
+        if names is None:
+            names = self._matched_rows(asked, most, in_names=True)
+        rest = self.look_up(found.keys[found.named :])
+        return names, rest if len(names) + len(rest) >= most or len(found.keys) < some else None
+
+    def _read_nearest(self, alternatives: Alternatives, most: int) -> NamesFirst:
+        """Return what the engine finds, names first, with the skills of it looked up."""
+        found = self._engine.names_first(alternatives, most, self._skills, self._columns, **self._asked)
+        self._looked_up |= {pk: found.rows.get(pk) for pk in found.keys}
+        return found
+
     def _matched_rows(self, asked: Asked, most: int, *, in_names: bool = False) -> list[Row]:
-        rows: list[Row] = list(self.matched(asked, in_names=in_names).values_list(*READ)[:most])
+        rows: list[Row] = list(self.matched(asked, in_names=in_names).values_list(*self._columns)[:most])
         self._looked_up |= {row[0]: row for row in rows}
         return rows
 
@@ -103,7 +119,11 @@ class NearestSkills:
     def having_some(self, term: str, *, in_names: bool = False) -> bool:
         """Return whether a term finds any of the skills, or the name of one."""
         if not self._few:
-            near = self._engine.nearest([[term]], _OF_A_TERM, in_names=in_names, **self._asked)
+            if in_names:
+                near = self._engine.nearest([[term]], _OF_A_TERM, in_names=True, **self._asked)
+            else:
+                # With their skills, by one statement of PostgreSQL.
+                near = self._read_nearest([[term]], _OF_A_TERM).keys
             if self.passes_any(near) or len(near) < _OF_A_TERM:
                 return self.passes_any(near)
         matched = self._engine.matching(self._skills, [[term]], in_names=in_names, few=self._few)
@@ -124,9 +144,21 @@ class NearestSkills:
     def look_up(self, keys: Sequence[int]) -> list[Row]:
         """Return the skills that have one of the ``keys``, in their order."""
         if new := [pk for pk in dict.fromkeys(keys) if pk not in self._looked_up]:
-            passing = {row[0]: row for row in rows_of(self._skills, "pk", new).values_list(*READ)}
+            passing = {row[0]: row for row in rows_of(self._skills, "pk", new).values_list(*self._columns)}
             self._looked_up |= {pk: passing.get(pk) for pk in new}
         return [row for pk in keys if (row := self._looked_up[pk]) is not None]
+
+    def looked_up(self, keys: Iterable[int], columns: Collection[str]) -> dict[int, SkillEntry]:
+        """Return by their keys the skills that were looked up already, with ``columns``, all of which were read.
+
+        They are as they were then.
+        """
+        # As the model has them, which makes an entry of values in this order.
+        fields = [one.attname for one in SkillEntry._meta.concrete_fields if one.primary_key or one.name in columns]
+        places = [self._columns.index(name if name != "id" else "pk") for name in fields]
+        rows = {pk: row for pk in keys if (row := self._looked_up.get(pk)) is not None}
+        alias = self._skills.db
+        return {pk: SkillEntry.from_db(alias, fields, [row[place] for place in places]) for pk, row in rows.items()}
 
     def _nearest(self, asked: Asked, most: int, *, in_names: bool = False) -> list[Row] | None:
         """Return the first rows by the nearest documents, ``None`` where there are too few of these to tell."""

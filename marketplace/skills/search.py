@@ -7,7 +7,7 @@ first of the others. What else it finds comes after those, in the engine's order
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cached_property
 from typing import Any, Final
 
@@ -20,9 +20,12 @@ from marketplace.search.engines import engine_of
 from marketplace.search.loosening import Asked, as_typed, loosened, with_stems
 from marketplace.search.scoring import SCORED_FIELDS, score
 from marketplace.search.text import query_terms
-from marketplace.skills.many_keys import rows_of
 from marketplace.skills.nearest_skills import NAME, NearestSkills, Row
 from marketplace.skills.slugs import base_slug
+from marketplace.skills.visibility import listed_skills
+from vskill.db import prepared_cursor
+from vskill.environments import WorkerEnv
+from vskill.many_keys import rows_of, with_columns
 
 MOST_SCORED: Final = 100
 MOST_LISTED: Final = 1000
@@ -42,6 +45,13 @@ def check_query(query: str) -> None:
         )
 
 
+def last_skill(env: WorkerEnv) -> int:
+    """Return the highest key of a skill, 0 where there is none; call it on a database thread."""
+    with prepared_cursor(env.database) as cursor:
+        cursor.execute(f"SELECT MAX(id) FROM {SkillEntry._meta.db_table}")  # noqa: S608 - our own name
+        return int(cursor.fetchone()[0] or 0)
+
+
 class Hits:
     """The ``skills`` that a query finds; call its methods on a database thread."""
 
@@ -52,14 +62,15 @@ class Hits:
         *,
         namespace: str,
         best_first: bool = True,
+        columns: Collection[str] = (),
         same: Hits | None = None,
         **known: Any,
     ) -> None:
         """Begin with nothing read.
 
         ``namespace`` is that of the ``skills``, of which is ``known`` what ``NearestSkills`` is told. ``best_first``
-        says that the best are asked for, and ``same`` are other hits of the same query, by which it is known what is
-        asked.
+        says that the best are asked for, ``columns`` are those that ``read`` reads, by default all, and ``same`` are
+        other hits of the same query, by which it is known what is asked.
         """
         self._skills = skills
         self._every: QuerySet[SkillEntry] = SkillEntry.objects.using(skills.db)
@@ -69,7 +80,8 @@ class Hits:
         self._given = same.asked if same is not None else None
         self._engine: SearchEngine = same._engine if same is not None else engine_of(skills.db)
         others = same._nearest if same is not None else None
-        self._nearest: NearestSkills = NearestSkills(skills, self._engine, same=others, **known)
+        self._columns = columns
+        self._nearest: NearestSkills = NearestSkills(skills, self._engine, columns=columns, same=others, **known)
         self._slug = base_slug(query[:200])
         self._first: list[Row] = []
         self._read = 0
@@ -85,21 +97,17 @@ class Hits:
         typed = as_typed(query_terms(self._query))
         # Most searches find something, which is wanted next: names, or first the rows that are counted.
         self._nearest.expect(with_stems(typed.terms))
-        wants_names = self._best_first and self._at_once <= MOST_SCORED + 1
-        if (wants_names and self._finds_names(typed)) or self._finds(typed):
+        if self._finds(typed):
             return typed
-        self._read = 0
         given: dict[str, Any] = {"namespace": self._namespace, "engine": self._engine}
         return loosened(typed.terms, finds=self._finds, finds_any=self._nearest.having_some, **given)
 
-    def _finds_names(self, asked: Asked) -> bool:
-        first, named = self._nearest.names_first(asked, self._at_once)
-        if first:
-            self._first, self._named, self._read = first, named, self._at_once
-        return bool(first)
-
     def _finds(self, asked: Asked) -> bool:
-        self._read_first(asked, self._at_once)
+        if self._best_first and self._at_once <= MOST_SCORED + 1:
+            self._first, named = self._nearest.names_first(asked, self._at_once)
+            self._named, self._read = named or None, self._at_once
+        if not self._first:
+            self._read_first(asked, self._at_once)
         return bool(self._first)
 
     def of_others(self, skills: QuerySet[SkillEntry], **known: Any) -> Hits:
@@ -150,7 +158,7 @@ class Hits:
     def _scored(self) -> list[Place]:
         places = []
         for pk, verdict, _publisher, _license, slug, downloads, *texts in self._nearest.look_up(self._candidates()):
-            fields = dict(zip(SCORED_FIELDS, texts, strict=True))
+            fields = dict(zip(SCORED_FIELDS, texts, strict=False))
             is_slug = slug == self._slug
             places.append((score(fields, self._terms, is_slug=is_slug, downloads=downloads, verdict=verdict), pk))
         return sorted(places, reverse=True)
@@ -188,3 +196,16 @@ class Hits:
             if pk not in scored:
                 found.append((position - _BELOW, pk))
         return found[:limit]
+
+    def read(self, places: Sequence[Place]) -> dict[int, SkillEntry]:
+        """Return the skills of ``places`` by their keys.
+
+        Where columns are named they are read with what is scored, at once. Otherwise a skill that was withdrawn after
+        it was scored is left out.
+        """
+        keys = [pk for _score, pk in places]
+        found = self._nearest.looked_up(keys, self._columns) if self._columns else {}
+        if others := [pk for pk in keys if pk not in found]:
+            listed = listed_skills(rows_of(self._every, "pk", others))
+            found |= {row.pk: row for row in with_columns(listed, self._columns)}
+        return found

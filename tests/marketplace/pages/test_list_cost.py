@@ -95,7 +95,7 @@ def test_skills_that_are_ticked_cost_one_statement_and_none_where_all_are_on_the
 def test_the_names_of_skills_are_searched_for_the_best_hits_alone(env: WorkerEnv) -> None:
     def searches_names(sort: str) -> bool:
         statements = asked(partial(list_skills, env, SkillFilters(query="skill"), sort=sort))
-        return any("name : (" in one or ("_nearest(" in one and ", true, " in one) for one in statements)
+        return any("name : (" in one or "_names_first(" in one for one in statements)
 
     assert [searches_names(sort) for sort in ("relevance", "newest", "name")] == [True, False, False]
 

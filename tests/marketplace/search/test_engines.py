@@ -36,6 +36,21 @@ def given(env: WorkerEnv, keys: set[int], facet: str, value: str) -> Among:
     return Among(facet, value, SkillFacet.objects.filter(kind=facet, value=value).values("skill_id"))
 
 
+def sample_every_document() -> None:
+    """Take all documents for the sample of PostgreSQL, so that some terms are frequent and others are not."""
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "INSERT INTO marketplace_searchsample "
+                "SELECT unnest(tsvector_to_array(words)), skill_id FROM marketplace_searchdocument"
+            )
+
+
+def has_all(text: str, asked: Sequence[Sequence[str]]) -> bool:
+    """Return whether every term of one of the alternatives begins a word of a text."""
+    return any(all(f" {term}" in f" {text}" for term in one) for one in asked)
+
+
 @pytest.mark.parametrize(("frequent", "words"), [(1, 0), (8, 0), (8, 2), (16, 64), (1000, 1)])
 def test_what_is_found_is_what_has_all_terms_however_the_index_is_asked(
     env: WorkerEnv, monkeypatch: pytest.MonkeyPatch, frequent: int, words: int
@@ -45,13 +60,7 @@ def test_what_is_found_is_what_has_all_terms_however_the_index_is_asked(
         monkeypatch.setattr(f"marketplace.search.{engine_module}._MOST_WORDS", words)
     chance = random.Random(frequent)
     write_documents(env, (" ".join(chance.sample(WORDS, 3)) for _ in range(60)))
-    if connection.vendor == "postgresql":
-        # All documents for a sample, so that some terms are frequent and others are not.
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "INSERT INTO marketplace_searchsample "
-                "SELECT unnest(tsvector_to_array(words)), skill_id FROM marketplace_searchdocument"
-            )
+    sample_every_document()
     held = list(SearchDocument.objects.order_by("-id").values_list("skill_id", "name"))
     pairs: list[list[Sequence[str]]] = [[one] for one in product(TERMS, repeat=2)]
     searches: list[list[Sequence[str]]] = [[[one]] for one in TERMS]
@@ -60,7 +69,7 @@ def test_what_is_found_is_what_has_all_terms_however_the_index_is_asked(
     chosen = {pk for pk, _name in held[::2]}
     among = given(env, chosen, "tag", "it's \\ | odd")
     for asked in searches:
-        truth = [pk for pk, name in held if any(all(f" {term}" in f" {name}" for term in one) for one in asked)]
+        truth = [pk for pk, name in held if has_all(name, asked)]
         engine, skills = engine_of(env.database), SkillEntry.objects.all()
         matched = engine.by_position(engine.matching(skills, asked))
         assert list(matched.values_list("pk", flat=True)) == truth, asked
@@ -79,6 +88,47 @@ def test_what_is_found_is_what_has_all_terms_however_the_index_is_asked(
             others = [pk for pk in truth if pk in chosen and pk not in truth[:2]][:most]
             assert engine.nearest(asked, most, without=truth[:2], **kind) == others, asked
         assert set(engine.some(asked, 100, among=among)) == set(truth) & chosen
+
+
+@pytest.mark.parametrize(("frequent", "words"), [(1, 0), (8, 2), (1000, 64)])
+def test_what_is_named_by_all_terms_comes_before_what_has_them_elsewhere(
+    env: WorkerEnv, monkeypatch: pytest.MonkeyPatch, frequent: int, words: int
+) -> None:
+    monkeypatch.setattr("marketplace.search.postgresql._FREQUENT", frequent)
+    for engine_module in ("postgresql", "sqlite"):
+        monkeypatch.setattr(f"marketplace.search.{engine_module}._MOST_WORDS", words)
+    chance = random.Random(frequent)
+    texts = [" ".join(chance.sample(WORDS, 3)) for _ in range(60)]
+    write_documents(env, (text.split()[0] for text in texts), bodies=texts)
+    sample_every_document()
+    held = list(SearchDocument.objects.order_by("-id").values_list("skill_id", "name", "body"))
+    every, seen = SkillEntry.objects.all(), {pk for pk, _name, _body in held[::3]}
+    slugs, last = dict(every.values_list("pk", "slug")), held[len(held) // 2][0]
+    chosen = {pk for pk, _name, _body in held[::2]}
+    among = given(env, chosen, "tag", "office")
+    searches: list[list[Sequence[str]]] = [[[one]] for one in TERMS]
+    searches += [[chance.sample(TERMS, 2) for _ in range(number)] for number in (1, 2, 3) * 5]
+    counts: set[tuple[bool, bool]] = set()
+    for asked, most, highest, those in product(searches, (3, 100), (None, last), (None, among)):
+        possible = [
+            one for one in held if (highest is None or one[0] <= highest) and (those is None or one[0] in chosen)
+        ]
+        named = [pk for pk, name, _body in possible if has_all(name, asked)]
+        others = [pk for pk, _name, body in possible if has_all(body, asked) and pk not in named]
+        keys = [*named, *others][:most]
+        found = engine_of(env.database).names_first(
+            asked, most, every.filter(pk__in=seen), ("pk", "slug"), among=those, last=highest
+        )
+        assert (found.keys, found.named) == (keys, min(most, len(named))), asked
+        assert found.rows == {pk: (pk, slugs[pk]) for pk in keys if pk in seen}
+        counts.add((bool(named), bool(others)))
+    assert counts >= {(True, True), (False, True), (False, False)}
+
+
+def test_nothing_is_read_where_no_skill_can_pass(env: WorkerEnv) -> None:
+    write_documents(env, ["alpha", "alpha beta"])
+    found = engine_of(env.database).names_first([["alpha"]], 5, SkillEntry.objects.none(), ("pk",))
+    assert (len(found.keys), found.named, found.rows) == (2, 2, {})
 
 
 def test_a_search_among_those_with_a_value_follows_what_is_published(
