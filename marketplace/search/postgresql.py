@@ -161,8 +161,8 @@ class PostgresqlEngine(SearchEngine):
     ) -> NamesFirst:
         """Read all of it by one statement: much downloaded documents are found once, named or not.
 
-        That are the ``most`` of what the ``alternatives`` find ``among`` those with a value and up to ``last``, with the
-        ``columns`` of those that are among the ``skills``.
+        That are the ``most`` of what the ``alternatives`` find ``among`` those with a value, up to the key ``last``,
+        and the ``columns`` of those that are among the ``skills``.
         """
         wanted = self._possible(alternatives)
         if not wanted:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -29,26 +30,37 @@ from vskill.kv.rows import column_types, with_rows
 _LONGEST: Final = tuple(int(getattr(SkillCount._meta.get_field(name), "max_length", 0)) for name in COLUMNS[1:])
 _COUNTS: Final = f'"{SkillCount._meta.db_table}"'
 _CHANGES: Final = f'"{SkillCountChange._meta.db_table}"'
+# What stands in place of the number of a list: a count that is asked for by its key, a change of one of a list, and
+# what was counted before that change.
+_OF_ONE: Final = -1
+_CHANGE: Final = -2
+_BEFORE: Final = -3
 _OF_KEY: Final = "t.namespace = %(namespace)s AND t.within = v.column1 AND t.kind = v.column2 AND t.value = v.column3"
 _EACH: Final = f"""
-SELECT -1 AS list, v.column1 AS within, v.column2 AS kind, v.column3 AS value,
+SELECT {_OF_ONE} AS list, v.column1 AS within, v.column2 AS kind, v.column3 AS value,
        COALESCE((SELECT t.count FROM {_COUNTS} t WHERE {_OF_KEY}), 0)
      + COALESCE((SELECT SUM(t.change) FROM {_CHANGES} t WHERE {_OF_KEY}), 0) AS found FROM v
 """  # noqa: S608 - names of our own models
 
-# As many of the highest as are wanted, one more for each value that is being changed, and those values themselves:
-# among these are the highest of all, whatever the changes are. The number of the list stands in place of ``@``.
-_OF_LIST: Final = "namespace = %(namespace)s AND within = %(within@)s AND kind = %(kind@)s"
+# As many of the highest as are wanted, and one more for each value that is being changed: with the counts and changes
+# of those values, the highest of all are among these. The number of the list stands in place of ``@``.
+_OF_LIST: Final = "within = %(within@)s AND kind = %(kind@)s"
+_LIST: Final = "SELECT %(within@)s AS within, %(kind@)s AS kind"
+_CHANGED: Final = f"""
+wanted AS ({{lists}}),
+changed AS (SELECT w.within, w.kind, t.value, SUM(t.change) AS change FROM wanted w
+            JOIN {_CHANGES} t ON t.namespace = %(namespace)s AND t.within = w.within AND t.kind = w.kind
+            GROUP BY w.within, w.kind, t.value)
+"""  # noqa: S608 - names of our own models
 _HIGHEST: Final = f"""
-SELECT * FROM (
-WITH changed AS (SELECT value, SUM(change) AS change FROM {_CHANGES} WHERE {_OF_LIST} GROUP BY value),
-     best AS (SELECT value FROM {_COUNTS} WHERE {_OF_LIST} AND count > 0 ORDER BY count DESC, value
-              LIMIT %(limit)s + (SELECT COUNT(*) FROM changed)),
-     seen AS (SELECT value FROM best UNION SELECT value FROM changed),
-     summed AS (SELECT value, COALESCE((SELECT count FROM {_COUNTS} c WHERE {_OF_LIST} AND c.value = seen.value), 0)
-                     + COALESCE((SELECT change FROM changed WHERE changed.value = seen.value), 0) AS found FROM seen)
-SELECT @ AS list, '' AS within, '' AS kind, value, found FROM summed
-WHERE found > 0 ORDER BY found DESC, value LIMIT %(limit)s) AS list@
+SELECT * FROM (SELECT @ AS list, within, kind, value, count AS found FROM {_COUNTS}
+               WHERE namespace = %(namespace)s AND {_OF_LIST} AND count > 0 ORDER BY count DESC, value
+               LIMIT %(limit)s + (SELECT COUNT(*) FROM changed WHERE {_OF_LIST})) AS list@
+"""  # noqa: S608 - names of our own models
+_CHANGES_OF: Final = f"SELECT {_CHANGE}, within, kind, value, change FROM changed"  # noqa: S608 - a number of our own
+_BEFORE_CHANGES: Final = f"""
+SELECT {_BEFORE}, t.within, t.kind, t.value, t.count FROM changed c
+JOIN {_COUNTS} t ON t.namespace = %(namespace)s AND t.within = c.within AND t.kind = c.kind AND t.value = c.value
 """  # noqa: S608 - names of our own models
 
 _FIGURES: Final = f"""
@@ -69,14 +81,12 @@ SELECT kind, SUM(found) FROM part GROUP BY kind
 """  # noqa: S608 - names of our own models
 
 
-_OF_DAYS: Final = f"""
-SELECT kind, value, SUM(found) FROM (
-    SELECT kind, value, count AS found FROM {_COUNTS} WHERE {{which}}
-    UNION ALL SELECT kind, value, change FROM {_CHANGES} WHERE {{which}}) AS part GROUP BY kind, value
-"""  # noqa: S608 - names of our own models
-_SINCE: Final = (
-    "namespace = %(namespace)s AND within = %(within)s "
-    f"AND kind IN ('{PUBLISHED}', '{DOWNLOADS}') AND value >= %(since)s"
+# Each kind by itself: of both at once, a plan that is made for any list reads all that this list has.
+_OF_DAYS: Final = " UNION ALL ".join(
+    f"SELECT kind, value, {column} FROM {table} "  # noqa: S608 - names of our own models
+    f"WHERE namespace = %(namespace)s AND within = %(within)s AND kind = '{kind}' AND value >= %(since)s"
+    for table, column in ((_COUNTS, "count"), (_CHANGES, "change"))
+    for kind in (PUBLISHED, DOWNLOADS)
 )
 
 
@@ -122,11 +132,12 @@ def publications(env: WorkerEnv, handle: str, since: date) -> dict[date, int]:
 
 
 def _of_days(env: WorkerEnv, within: str, since: date) -> dict[str, dict[date, int]]:
-    found: dict[str, dict[date, int]] = {PUBLISHED: {}, DOWNLOADS: {}}
-    given = {"within": within, "since": since.isoformat()}
-    for kind, day, count in _rows(env, _OF_DAYS.format(which=_SINCE), given):
-        found[kind][date.fromisoformat(day)] = max(0, int(count))
-    return found
+    found = {kind: Counter[str]() for kind in (PUBLISHED, DOWNLOADS)}
+    for kind, day, count in _rows(env, _OF_DAYS, {"within": within, "since": since.isoformat()}):
+        found[kind][day] += int(count)
+    return {
+        kind: {date.fromisoformat(day): max(0, count) for day, count in days.items()} for kind, days in found.items()
+    }
 
 
 def counts_of(env: WorkerEnv, keys: Sequence[Key]) -> dict[Key, int]:
@@ -156,25 +167,35 @@ def read_kept(
     """
     found = dict.fromkeys(keys, 0)
     storable = [key for key in keys if all(len(part) <= most for part, most in zip(key, _LONGEST, strict=True))]
-    parts, given, parameters = [], "", dict[str, Any]()
+    begin, parts, parameters = list[str](), list[str](), dict[str, Any]()
     if storable:
         types = column_types(SkillCount, COLUMNS[1:], env.database)
         given, parameters = with_rows(connections[env.database].vendor, types, storable)
-        parts.append(_EACH)
-    for number, (within, kind) in enumerate(facets):
-        parts.append(_HIGHEST.replace("@", str(number)))
-        parameters |= {f"within{number}": within, f"kind{number}": kind, "limit": limit}
-    values: dict[tuple[str, str], list[tuple[str, int]]] = {facet: [] for facet in facets}
-    for number, within, kind, value, count in (
-        _rows(env, given + " UNION ALL ".join(parts), parameters) if parts else ()
-    ):
-        if number < 0:
+        begin, parts = [given.removeprefix("WITH ")], [_EACH]
+    if facets:
+        numbers = [str(number) for number in range(len(facets))]
+        begin.append(_CHANGED.format(lists=" UNION ALL ".join(_LIST.replace("@", one) for one in numbers)))
+        parts += [*(_HIGHEST.replace("@", one) for one in numbers), _CHANGES_OF, _BEFORE_CHANGES]
+        for one, (within, kind) in zip(numbers, facets, strict=True):
+            parameters |= {f"within{one}": within, f"kind{one}": kind, "limit": limit}
+    counted: dict[tuple[str, str], Counter[str]] = {facet: Counter() for facet in facets}
+    text = f"WITH {', '.join(begin)} {' UNION ALL '.join(parts)}"
+    changes: list[tuple[Counter[str], str, int]] = []
+    for number, within, kind, value, count in _rows(env, text, parameters) if parts else ():
+        if number == _OF_ONE:
             found[within, kind, value] = max(0, int(count))
+        elif number == _CHANGE:
+            changes.append((counted[within, kind], value, int(count)))
         else:
-            values[facets[number]].append((value, int(count)))
-    for among in values.values():
-        among.sort(key=lambda one: (-one[1], one[0]))
-    return KeptCounts(found, values)
+            counted[within, kind][value] = int(count)
+    for counts, value, change in changes:
+        counts[value] += change
+    return KeptCounts(found, {facet: _first(counts, limit) for facet, counts in counted.items()})
+
+
+def _first(counts: Counter[str], limit: int) -> list[tuple[str, int]]:
+    there = [(value, count) for value, count in counts.items() if count > 0]
+    return sorted(there, key=lambda one: (-one[1], one[0]))[:limit]
 
 
 def _rows(env: WorkerEnv, text: str, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
