@@ -44,12 +44,12 @@ _INDEXES: Final = {
 _NEAREST: Final = f"""
     SELECT id, skill_id FROM {DOCUMENTS}_nearest(%s::tsquery, %s::tsquery, %s::tsquery, %s, %s::bigint[], %s, %s)
 """  # noqa: S608 - our own names
-# Joined to this function, the skill of each is looked up by its key.
+# The limit keeps PostgreSQL from reading all rows to join them: each is looked up by its key.
 _NAMES_FIRST: Final = f"""
     SELECT near.named, near.id, near.skill_id, read.*
     FROM (SELECT * FROM {DOCUMENTS}_names_first(%s::tsquery, %s::tsquery, %s::tsquery, %s, %s)
           ORDER BY named DESC, id DESC LIMIT %s) AS near
-    LEFT JOIN ({{rows}}) AS read (key) ON read.key = near.skill_id
+    LEFT JOIN LATERAL (SELECT * FROM ({{rows}}) AS row (key) WHERE row.key = near.skill_id LIMIT 1) AS read ON TRUE
 """  # noqa: S608 - our own names
 _HIGHEST_KEY: Final = 2**63 - 1
 # So many words that begin with a term are looked for each by itself: of those, and not of a beginning, the index passes
