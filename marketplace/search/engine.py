@@ -31,8 +31,8 @@ class Among(NamedTuple):
     keys: QuerySet[Any]
 
 
-class NamesFirst(NamedTuple):
-    """The ``keys`` of skills, of which the first ``named`` are named by what was asked, and ``rows`` of some by key."""
+class FoundSkills(NamedTuple):
+    """The ``keys`` of skills, how many of the first are ``named`` by what was asked, and ``rows`` of some by key."""
 
     keys: list[int]
     named: int
@@ -117,31 +117,36 @@ class SearchEngine(ABC):
         ``without`` which they are wanted, and to have no higher key than ``last``; ``in_names`` of the name alone.
         """
 
-    def names_first(
+    def read(
         self,
         alternatives: Alternatives,
         most: int,
         skills: QuerySet[SkillEntry],
         columns: Sequence[str],
         *,
+        names_first: bool = False,
         among: Among | None = None,
         last: int | None = None,
-    ) -> NamesFirst:
-        """Return the first ``most`` skills in which the terms are, those that have them in their names before others.
+    ) -> FoundSkills:
+        """Return what ``nearest`` does, and the ``columns`` of those that are among ``skills``; the first is the key.
 
-        Of those that are among ``skills``, the ``columns`` are read, of which the first is the key. The rest is that of
+        With ``names_first``, those that have the terms in their names come before the others. The rest is that of
         ``nearest``.
         """
-        named = self.nearest(alternatives, most, in_names=True, among=among, last=last)
+        named = self.nearest(alternatives, most, in_names=True, among=among, last=last) if names_first else []
         left = most - len(named)
         others = self.nearest(alternatives, left, among=among, without=named, last=last) if left else []
         keys = [*named, *others]
         rows = rows_of(skills, "pk", keys).values_list(*columns)
-        return NamesFirst(keys, len(named), {row[0]: row for row in rows})
+        return FoundSkills(keys, len(named), {row[0]: row for row in rows})
 
     def some(self, alternatives: Alternatives, most: int, *, among: Among | None = None) -> list[int]:
         """Return the keys of any ``most`` skills in which the terms are; ``among`` is that of ``nearest``."""
         return self.nearest(alternatives, most, among=among)
+
+    def is_frequent(self, alternatives: Alternatives) -> bool:  # noqa: ARG002 - for an engine that can know it
+        """Return whether it is known without a search that some thousand skills have the terms."""
+        return False
 
     @abstractmethod
     def met(self, skills: QuerySet[SkillEntry], alternatives: Alternatives) -> QuerySet[SkillEntry]:

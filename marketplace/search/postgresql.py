@@ -1,10 +1,4 @@
-"""Search on PostgreSQL: text vectors with GIN over the documents, and the tables of the words in them.
-
-For a beginning of words, GIN collects every document that has one of them before it looks at the other terms. So the
-index is asked for the rare terms alone, and what these leave is looked into for the frequent ones. What is frequent is
-told by a sample: one document of 128, with its words. What begins no word finds nothing, which is known without a
-search. A trigger adds the words of each document that is written (migration 0032). None is taken away, and one that no
-document has any more does no harm.
+"""Search on PostgreSQL: text vectors with GIN over the documents, asked as ``postgresql_terms`` says.
 
 GIN gives no order, so all that is found is read before the first is known. What is downloaded much has an index of its
 own, which is asked first and is mostly enough.
@@ -13,8 +7,8 @@ own, which is asked first and is mostly enough.
 from __future__ import annotations
 
 import string
-from collections.abc import Callable, Iterable, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Final
 
 from django.core.exceptions import EmptyResultSet
 from django.db import connections, transaction
@@ -22,18 +16,14 @@ from django.db.models import Exists, OuterRef, QuerySet
 
 from marketplace.models import SearchDocument, SkillEntry
 from marketplace.search.documents import position_of
-from marketplace.search.engine import DOCUMENTS, Alternatives, Among, Condition, NamesFirst, SearchEngine
+from marketplace.search.engine import DOCUMENTS, Alternatives, Among, Condition, FoundSkills, SearchEngine
+from marketplace.search.postgresql_terms import WORDS, LookedUpTerms, beginnings
 from vskill.db import prepared_cursor
 
-_WORDS: Final = "marketplace_searchword"
-_SAMPLE: Final = "marketplace_searchsample"
-# In so many documents of the sample, which is some two thousand of all.
-_FREQUENT: Final = 16
 # Where the documents of skills begin that have an index of their own: those with 16 downloads.
 _FIRST_POPULAR: Final = position_of(0, 16)
 # As the index says it. What is tested for being true is nothing that the key of the documents is asked for.
 _POPULAR: Final = f"(id >= {_FIRST_POPULAR}) IS TRUE"
-_LAST_CHARACTER: Final = "\U0010ffff"
 # Each index with the vector and the documents that it has.
 _INDEXES: Final = {
     f"{DOCUMENTS}_words": ("words", "TRUE"),
@@ -44,46 +34,27 @@ _INDEXES: Final = {
 _NEAREST: Final = f"""
     SELECT id, skill_id FROM {DOCUMENTS}_nearest(%s::tsquery, %s::tsquery, %s::tsquery, %s, %s::bigint[], %s, %s)
 """  # noqa: S608 - our own names
-# The limit keeps PostgreSQL from reading all rows to join them: each is looked up by its key.
+_IN_ORDER: Final = f"""
+    SELECT FALSE AS named, near.* FROM ({_NEAREST}) AS near ORDER BY id DESC LIMIT %s
+"""  # noqa: S608 - our own names
 _NAMES_FIRST: Final = f"""
-    SELECT near.named, near.id, near.skill_id, read.*
-    FROM (SELECT * FROM {DOCUMENTS}_names_first(%s::tsquery, %s::tsquery, %s::tsquery, %s, %s)
-          ORDER BY named DESC, id DESC LIMIT %s) AS near
-    LEFT JOIN LATERAL (SELECT * FROM ({{rows}}) AS row (key) WHERE row.key = near.skill_id LIMIT 1) AS read ON TRUE
+    SELECT named, id, skill_id FROM {DOCUMENTS}_names_first(%s::tsquery, %s::tsquery, %s::tsquery, %s, %s)
+    ORDER BY named DESC, id DESC LIMIT %s
 """  # noqa: S608 - our own names
+# The limit keeps PostgreSQL from reading all rows to join them: each is looked up by its key.
+_WITH_ROWS: Final = """
+    SELECT near.*, read.* FROM ({near}) AS near
+    LEFT JOIN LATERAL (SELECT * FROM ({rows}) AS row (key) WHERE row.key = near.skill_id LIMIT 1) AS read ON TRUE
+"""
 _HIGHEST_KEY: Final = 2**63 - 1
-# So many words that begin with a term are looked for each by itself: of those, and not of a beginning, the index passes
-# by documents that lack another term. Of more, it takes longer to tell for each document.
-_MOST_WORDS: Final = 16
-_BEGINS: Final = "word >= asked.beginning AND word < asked.after"
-_LOOK_UP: Final = f"""
-    SELECT asked.beginning, ARRAY(SELECT DISTINCT word FROM {_WORDS} WHERE {_BEGINS} ORDER BY word LIMIT %s),
-        (SELECT COUNT(*) FROM (SELECT 1 FROM {_SAMPLE} WHERE {_BEGINS} LIMIT %s) AS first)
-    FROM unnest(%s::text[], %s::text[]) AS asked (beginning, after)
-"""  # noqa: S608 - our own names
 _UNKNOWN: Final = f"""
     SELECT held.word FROM ts_stat('SELECT words FROM {DOCUMENTS}') AS held
-    WHERE NOT EXISTS (SELECT 1 FROM {_WORDS} AS known WHERE known.word = held.word)
+    WHERE NOT EXISTS (SELECT 1 FROM {WORDS} AS known WHERE known.word = held.word)
 """  # noqa: S608 - our own names
 _MISFILTERED: Final = f"filters IS DISTINCT FROM {DOCUMENTS}_filters_of(skill_id)"
-# A term in a query of PostgreSQL.
-_BEGINNING: Final = "'{}':*"
-_WHOLE: Final = "'{}'"
 # Nearly every document has words that begin with one of each six of these.
 _FIRST_LETTERS: Final = string.ascii_lowercase + string.digits
 _AT_ONCE: Final = 6
-
-
-class _Term(NamedTuple):
-    """The words that begin with a term, at most one more than ``_MOST_WORDS``, and whether many documents have them."""
-
-    words: tuple[str, ...]
-    is_frequent: bool
-
-    @property
-    def is_indexed(self) -> bool:
-        """Return whether the index is asked for each of the words."""
-        return len(self.words) <= _MOST_WORDS
 
 
 class PostgresqlEngine(SearchEngine):
@@ -95,11 +66,11 @@ class PostgresqlEngine(SearchEngine):
     def __init__(self, alias: str) -> None:
         """Begin with no term looked up."""
         super().__init__(alias)
-        self._terms: dict[str, _Term] = {}
+        self._terms = LookedUpTerms(alias)
 
     def expect(self, terms: Iterable[str]) -> None:
         """Look up all of them by one statement."""
-        self._look_up(set(terms))
+        self._terms.look_up(terms)
 
     @property
     def tables(self) -> list[str]:
@@ -108,14 +79,12 @@ class PostgresqlEngine(SearchEngine):
 
     def condition(self, wanted: Alternatives, in_names: bool) -> Condition | None:
         """Return a match of a vector."""
-        possible = self._possible(wanted)
+        possible = self._terms.possible(wanted)
         return self._beginnings(possible, f"{DOCUMENTS}.{_vector(in_names)}") if possible else None
 
     def unindexed(self, wanted: Alternatives, in_names: bool) -> Condition:
         """Return a match of a vector that is computed, which is in no index."""
-        return [f"({DOCUMENTS}.{_vector(in_names)} || ''::tsvector) @@ %s::tsquery"], [
-            _query(wanted, _BEGINNING.format)
-        ]
+        return [f"({DOCUMENTS}.{_vector(in_names)} || ''::tsvector) @@ %s::tsquery"], [beginnings(wanted)]
 
     def by_position(self, skills: QuerySet[SkillEntry]) -> QuerySet[SkillEntry]:
         """Follow the numbers of the documents."""
@@ -140,66 +109,52 @@ class PostgresqlEngine(SearchEngine):
         ``in_names`` the names are asked, ``among`` by the same index, and of what is found, those up to ``last`` are
         taken that are ``without`` which they are wanted.
         """
-        wanted = self._possible(alternatives)
+        wanted = self._terms.possible(alternatives)
         if not wanted:
             return []
-        asked, passing = self._indexed(wanted)
-        those, highest = _filter(among) if among else None, _HIGHEST_KEY if last is None else last
+        asked = [*self._terms.indexed(wanted), *_limits(among, last), list(without), in_names, most]
         with connections[self.alias].cursor() as cursor:
-            cursor.execute(_NEAREST, [asked, passing, those, highest, list(without), in_names, most])
+            cursor.execute(_NEAREST, asked)
             return [int(key) for _position, key in sorted(cursor.fetchall(), reverse=True)[:most]]
 
-    def names_first(
+    def read(
         self,
         alternatives: Alternatives,
         most: int,
         skills: QuerySet[SkillEntry],
         columns: Sequence[str],
         *,
+        names_first: bool = False,
         among: Among | None = None,
         last: int | None = None,
-    ) -> NamesFirst:
+    ) -> FoundSkills:
         """Read all of it by one statement: much downloaded documents are found once, named or not.
 
         That are the ``most`` of what the ``alternatives`` find ``among`` those with a value, up to the key ``last``,
-        and the ``columns`` of those that are among the ``skills``.
+        ``names_first`` or not, and the ``columns`` of those that are among the ``skills``.
         """
-        wanted = self._possible(alternatives)
+        wanted = self._terms.possible(alternatives)
         if not wanted:
-            return NamesFirst([], 0, {})
+            return FoundSkills([], 0, {})
         try:
-            read, given = skills.values_list(*columns).query.sql_with_params()
+            rows, given = skills.values_list(*columns).query.sql_with_params()
         except EmptyResultSet:
-            return super().names_first(alternatives, most, skills, columns, among=among, last=last)
-        asked, passing = self._indexed(wanted)
-        those, highest = _filter(among) if among else None, _HIGHEST_KEY if last is None else last
+            return super().read(alternatives, most, skills, columns, names_first=names_first, among=among, last=last)
+        asked = [
+            *self._terms.indexed(wanted),
+            _filter(among) if among else None,
+            _HIGHEST_KEY if last is None else last,
+        ]
+        near, chosen = (_NAMES_FIRST, [most]) if names_first else (_IN_ORDER, [[], False, most])
         with prepared_cursor(self.alias) as cursor:
-            cursor.execute(_NAMES_FIRST.format(rows=read), [asked, passing, those, highest, most, most, *given])
+            cursor.execute(_WITH_ROWS.format(near=near, rows=rows), [*asked, *chosen, most, *given])
             found = sorted(cursor.fetchall(), key=lambda one: one[:2], reverse=True)
-        rows = {key: (key, *others) for _named, _position, _key, key, *others in found if key is not None}
-        return NamesFirst([one[2] for one in found], sum(one[0] for one in found), rows)
-
-    def _indexed(self, wanted: Alternatives) -> tuple[str, str | None]:
-        """Return what the index is asked for, and what is looked for in the documents that it finds."""
-        indexed = [self._asked_for(terms) for terms in wanted]
-        if all(len(some) == len(terms) for some, terms in zip(indexed, wanted, strict=True)):
-            return _query(wanted, self._each_word), None
-        return _query(indexed, self._each_word), _query(wanted, _BEGINNING.format)
-
-    def _asked_for(self, terms: Sequence[str]) -> Sequence[str]:
-        """Return the terms that the index is asked for: of frequent ones those with few words, all if none is rare."""
-        known = self._terms
-        some = [term for term in terms if known[term].is_indexed or not known[term].is_frequent]
-        return terms if all(known[term].is_frequent for term in some) else some
-
-    def _each_word(self, term: str) -> str:
-        """Return a term as the index is asked for it: each word that begins with it, or the beginning."""
-        known = self._terms[term]
-        return f"({' | '.join(map(_WHOLE.format, known.words))})" if known.is_indexed else _BEGINNING.format(term)
+        read = {key: (key, *others) for _named, _position, _key, key, *others in found if key is not None}
+        return FoundSkills([one[2] for one in found], sum(one[0] for one in found), read)
 
     def some(self, alternatives: Alternatives, most: int, *, among: Among | None = None) -> list[int]:
         """Read documents until there are enough: in their order, all would be read before the first is known."""
-        wanted = self._possible(alternatives)
+        wanted = self._terms.possible(alternatives)
         if among is not None or not wanted:
             return self.nearest(alternatives, most, among=among)
         where, asked = self._beginnings(wanted, "words")
@@ -208,11 +163,16 @@ class PostgresqlEngine(SearchEngine):
             cursor.execute(text, [*asked, most])
             return [int(key) for (key,) in cursor.fetchall()]
 
+    def is_frequent(self, alternatives: Alternatives) -> bool:
+        """Return whether the sample has many documents with the one term of an alternative."""
+        possible = self._terms.possible(alternatives)
+        return any(len(terms) == 1 and self._terms.is_frequent(terms[0]) for terms in possible)
+
     def met(self, skills: QuerySet[SkillEntry], alternatives: Alternatives) -> QuerySet[SkillEntry]:
         """Look into the document of each skill: few are met until a page is full, where many have the terms."""
         documents = SearchDocument.objects.using(self.alias).filter(skill_id=OuterRef("pk"))
         # A document has no other column of this name, nor has a skill.
-        where, asked = "(words || ''::tsvector) @@ %s::tsquery", [_query(alternatives, _BEGINNING.format)]
+        where, asked = "(words || ''::tsvector) @@ %s::tsquery", [beginnings(alternatives)]
         return skills.filter(Exists(documents.extra(where=[where], params=asked)))  # noqa: S610 - constants and parameters
 
     def fault(self) -> str:
@@ -250,43 +210,29 @@ class PostgresqlEngine(SearchEngine):
         with connections[self.alias].cursor() as cursor:
             for name in _INDEXES:
                 cursor.execute(f"REINDEX INDEX {name}")
-            cursor.execute(f"INSERT INTO {_WORDS} {_UNKNOWN}")
+            cursor.execute(f"INSERT INTO {WORDS} {_UNKNOWN}")
         self.mend_filters()
-
-    def _possible(self, wanted: Alternatives) -> list[Sequence[str]]:
-        """Return the alternatives that have terms, all of which begin some word."""
-        self._look_up({term for terms in wanted for term in terms})
-        return [terms for terms in wanted if terms and all(self._terms[term].words for term in terms)]
-
-    def _look_up(self, terms: set[str]) -> None:
-        new = sorted(terms - self._terms.keys())
-        if not new:
-            return
-        with prepared_cursor(self.alias) as cursor:
-            cursor.execute(_LOOK_UP, [_MOST_WORDS + 1, _FREQUENT, new, [term + _LAST_CHARACTER for term in new]])
-            for term, words, sampled in cursor.fetchall():
-                self._terms[term] = _Term(tuple(words), sampled == _FREQUENT)
 
     def _beginnings(self, wanted: Alternatives, vector: str) -> Condition:
         """Return the conditions for alternatives whose terms begin words."""
-        where, asked = [f"{vector} @@ %s::tsquery"], _query(wanted, _BEGINNING.format)
-        rare = [[term for term in terms if not self._terms[term].is_frequent] for terms in wanted]
+        where, asked = [f"{vector} @@ %s::tsquery"], beginnings(wanted)
+        rare = [[term for term in terms if not self._terms.is_frequent(term)] for terms in wanted]
         if rare == [list(terms) for terms in wanted] or not all(rare):
             return where, [asked]
         # What is tested for being true is no condition that an index answers.
-        return [*where, f"({vector} @@ %s::tsquery) IS TRUE"], [_query(rare, _BEGINNING.format), asked]
+        return [*where, f"({vector} @@ %s::tsquery) IS TRUE"], [beginnings(rare), asked]
 
 
 def _vector(in_names: bool) -> str:
     return "names" if in_names else "words"
 
 
+def _limits(among: Among | None, last: int | None) -> tuple[str | None, int]:
+    """Return a query for what all have ``among`` which is searched, and the highest key."""
+    return _filter(among) if among else None, _HIGHEST_KEY if last is None else last
+
+
 def _filter(among: Among) -> str:
     """Return a query of PostgreSQL for what the column ``filters`` has of a value, which can hold any character."""
     held = f"{among.facet}:{among.value}".replace("\\", "\\\\").replace("'", "''")
     return f"'{held}'"
-
-
-def _query(alternatives: Alternatives, written: Callable[[str], str]) -> str:
-    """Return a query of PostgreSQL, in which ``written`` says how a term is written."""
-    return " | ".join(f"({' & '.join(map(written, terms))})" for terms in alternatives)

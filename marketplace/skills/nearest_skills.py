@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from math import isqrt
 from typing import Any, Final
 
 from django.db.models import QuerySet
 
 from marketplace.models import SkillEntry
-from marketplace.search.engine import Alternatives, Among, NamesFirst, SearchEngine
+from marketplace.search.engine import Alternatives, Among, FoundSkills, SearchEngine
 from marketplace.search.loosening import Asked
 from marketplace.search.scoring import SCORED_FIELDS
 from vskill.many_keys import rows_of
@@ -90,7 +91,7 @@ class NearestSkills:
     def _names_first(self, asked: Asked, most: int) -> tuple[list[Row], list[Row] | None]:
         """Return those that have the terms in their names and others; ``None`` where too few of these were read."""
         some = self._ahead(most)
-        found = self._read_nearest(asked.alternatives, some)
+        found = self._read(asked.alternatives, some, names_first=True)
         self._documents[asked, True] = (some, found.keys[: found.named])
         if not found.named:
             self._documents[asked, False] = (some, found.keys)
@@ -100,11 +101,18 @@ class NearestSkills:
         rest = self.look_up(found.keys[found.named :])
         return names, rest if len(names) + len(rest) >= most or len(found.keys) < some else None
 
-    def _read_nearest(self, alternatives: Alternatives, most: int) -> NamesFirst:
-        """Return what the engine finds, names first, with the skills of it looked up."""
-        found = self._engine.names_first(alternatives, most, self._skills, self._columns, **self._asked)
+    def _read(self, alternatives: Alternatives, most: int, *, names_first: bool = False) -> FoundSkills:
+        """Return what the engine finds, whose skills are looked up with it."""
+        asked = {**self._asked, "names_first": names_first}
+        found = self._engine.read(alternatives, most, self._skills, self._columns, **asked)
         self._looked_up |= {pk: found.rows.get(pk) for pk in found.keys}
         return found
+
+    def _documents_of(self, alternatives: Alternatives, most: int, *, in_names: bool) -> list[int]:
+        if in_names:
+            return self._engine.nearest(alternatives, most, in_names=True, **self._asked)
+        # PostgreSQL looks up the skills by the same statement.
+        return self._read(alternatives, most).keys
 
     def _matched_rows(self, asked: Asked, most: int, *, in_names: bool = False) -> list[Row]:
         rows: list[Row] = list(self.matched(asked, in_names=in_names).values_list(*self._columns)[:most])
@@ -119,11 +127,7 @@ class NearestSkills:
     def having_some(self, term: str, *, in_names: bool = False) -> bool:
         """Return whether a term finds any of the skills, or the name of one."""
         if not self._few:
-            if in_names:
-                near = self._engine.nearest([[term]], _OF_A_TERM, in_names=True, **self._asked)
-            else:
-                # With their skills, by one statement of PostgreSQL.
-                near = self._read_nearest([[term]], _OF_A_TERM).keys
+            near = self._documents_of([[term]], _OF_A_TERM, in_names=in_names)
             if self.passes_any(near) or len(near) < _OF_A_TERM:
                 return self.passes_any(near)
         matched = self._engine.matching(self._skills, [[term]], in_names=in_names, few=self._few)
@@ -135,6 +139,11 @@ class NearestSkills:
         if self._few:
             return list(self.matched(asked).values_list("pk", flat=True)[:most])
         return self._engine.some(asked.alternatives, most, among=self._among)
+
+    def are_many(self, asked: Asked) -> bool:
+        """Return whether it is known without a search that far too many are found to name each of them."""
+        every = not self._few and self._among is None and self._share == 1
+        return every and self._engine.is_frequent(asked.alternatives)
 
     def passes_any(self, keys: Sequence[int]) -> bool:
         """Return whether one of the skills has one of the ``keys``; some of them are mostly enough."""
@@ -176,8 +185,12 @@ class NearestSkills:
                 return None
 
     def _ahead(self, most: int) -> int:
-        """Return how many documents are read for so many skills: some are left out by what else these pass."""
-        return min(int((most + most // 16) / self._share), _MOST_LOOKED_UP)
+        """Return how many documents are read for so many skills: some are left out by what else these pass.
+
+        Of those that pass a share on the average, twice the deviation is added.
+        """
+        more = most // 16 if self._share == 1 else 2 * isqrt(most)
+        return min(int((most + more) / self._share), _MOST_LOOKED_UP)
 
     def _near(self, asked: Asked, some: int, *, in_names: bool) -> list[int] | None:
         """Return the keys of the nearest documents; ``None`` where few skills are looked into themselves."""
@@ -185,6 +198,6 @@ class NearestSkills:
             return None
         limit, found = self._documents.get((asked, in_names), (0, []))
         if some > limit:
-            limit, found = some, self._engine.nearest(asked.alternatives, some, in_names=in_names, **self._asked)
+            limit, found = some, self._documents_of(asked.alternatives, some, in_names=in_names)
             self._documents[asked, in_names] = (limit, found)
         return found[:some]

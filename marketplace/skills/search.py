@@ -138,21 +138,27 @@ class Hits:
 
     def skills(self, parts: Sequence[QuerySet[SkillEntry]]) -> list[QuerySet[SkillEntry]]:
         """Return what is found as unordered queries: one, or one for each of the ``parts`` of all skills."""
-        found: list[int] = []
+        found = self._keys()
+        if found is not None and len(found) <= MOST_LISTED:
+            return [rows_of(self._skills, "pk", found)]
+        return [self._engine.met(part, self.asked.alternatives) for part in parts]
+
+    def _keys(self) -> list[int] | None:
+        """Return at least the keys of what is found, of much more than ``MOST_LISTED`` skills one more than these.
+
+        It is ``None`` where so many are known to be found without a search.
+        """
         if self._given is None and not self._read:
             typed = as_typed(query_terms(self._query))
-            found = self._nearest.some(typed, MOST_LISTED + 1)
+            found = [] if self._nearest.are_many(typed) else self._nearest.some(typed, MOST_LISTED + 1)
             if self._nearest.passes_any(found):
                 self.asked = typed
-            else:
-                found = []
+                return found
         asked = self.asked
-        if not found:
-            few = len(self._first) < self._read
-            found = self.first(self._read) if few else self._nearest.some(asked, MOST_LISTED + 1)
-        if len(found) <= MOST_LISTED:
-            return [rows_of(self._skills, "pk", found)]
-        return [self._engine.met(part, asked.alternatives) for part in parts]
+        if self._nearest.are_many(asked):
+            return None
+        few = len(self._first) < self._read
+        return self.first(self._read) if few else self._nearest.some(asked, MOST_LISTED + 1)
 
     @cached_property
     def _scored(self) -> list[Place]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -55,8 +56,8 @@ def has_all(text: str, asked: Sequence[Sequence[str]]) -> bool:
 def test_what_is_found_is_what_has_all_terms_however_the_index_is_asked(
     env: WorkerEnv, monkeypatch: pytest.MonkeyPatch, frequent: int, words: int
 ) -> None:
-    monkeypatch.setattr("marketplace.search.postgresql._FREQUENT", frequent)
-    for engine_module in ("postgresql", "sqlite"):
+    monkeypatch.setattr("marketplace.search.postgresql_terms._FREQUENT", frequent)
+    for engine_module in ("postgresql_terms", "sqlite"):
         monkeypatch.setattr(f"marketplace.search.{engine_module}._MOST_WORDS", words)
     chance = random.Random(frequent)
     write_documents(env, (" ".join(chance.sample(WORDS, 3)) for _ in range(60)))
@@ -94,8 +95,8 @@ def test_what_is_found_is_what_has_all_terms_however_the_index_is_asked(
 def test_what_is_named_by_all_terms_comes_before_what_has_them_elsewhere(
     env: WorkerEnv, monkeypatch: pytest.MonkeyPatch, frequent: int, words: int
 ) -> None:
-    monkeypatch.setattr("marketplace.search.postgresql._FREQUENT", frequent)
-    for engine_module in ("postgresql", "sqlite"):
+    monkeypatch.setattr("marketplace.search.postgresql_terms._FREQUENT", frequent)
+    for engine_module in ("postgresql_terms", "sqlite"):
         monkeypatch.setattr(f"marketplace.search.{engine_module}._MOST_WORDS", words)
     chance = random.Random(frequent)
     texts = [" ".join(chance.sample(WORDS, 3)) for _ in range(60)]
@@ -116,18 +117,20 @@ def test_what_is_named_by_all_terms_comes_before_what_has_them_elsewhere(
         named = [pk for pk, name, _body in possible if has_all(name, asked)]
         others = [pk for pk, _name, body in possible if has_all(body, asked) and pk not in named]
         keys = [*named, *others][:most]
-        found = engine_of(env.database).names_first(
-            asked, most, every.filter(pk__in=seen), ("pk", "slug"), among=those, last=highest
-        )
+        given_all: dict[str, Any] = {"among": those, "last": highest}
+        read = partial(engine_of(env.database).read, asked, most, every.filter(pk__in=seen), ("pk", "slug"))
+        found = read(names_first=True, **given_all)
         assert (found.keys, found.named) == (keys, min(most, len(named))), asked
         assert found.rows == {pk: (pk, slugs[pk]) for pk in keys if pk in seen}
+        in_order = [pk for pk, name, body in possible if has_all(name, asked) or has_all(body, asked)][:most]
+        assert read(**given_all) == (in_order, 0, {pk: (pk, slugs[pk]) for pk in in_order if pk in seen})
         counts.add((bool(named), bool(others)))
     assert counts >= {(True, True), (False, True), (False, False)}
 
 
 def test_nothing_is_read_where_no_skill_can_pass(env: WorkerEnv) -> None:
     write_documents(env, ["alpha", "alpha beta"])
-    found = engine_of(env.database).names_first([["alpha"]], 5, SkillEntry.objects.none(), ("pk",))
+    found = engine_of(env.database).read([["alpha"]], 5, SkillEntry.objects.none(), ("pk",), names_first=True)
     assert (len(found.keys), found.named, found.rows) == (2, 2, {})
 
 

@@ -285,7 +285,7 @@ def test_what_is_published_between_two_pages_moves_no_other_skill(
     env: WorkerEnv, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("marketplace.skills.search.MOST_SCORED", 3)
-    for engine in ("postgresql", "sqlite"):
+    for engine in ("postgresql_terms", "sqlite"):
         monkeypatch.setattr(f"marketplace.search.{engine}._MOST_WORDS", 1)
     for number in range(8):
         publish_example(env, name=f"pdf-{number}", skill_path=str(number))
