@@ -55,7 +55,7 @@ def _is_as_it_was(alias: str) -> bool:
     return alias in _kept_rows and _kept_rows[alias] == _rows(alias)
 
 
-_LOOKED_UP = {"marketplace_searchword", "marketplace_searchsample"}
+_LOOKED_UP = {"marketplace_searchword", "marketplace_searchnameword", "marketplace_searchsample"}
 
 
 def _rows(alias: str) -> list[Any]:

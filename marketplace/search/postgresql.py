@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import string
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Any, Final
 
 from django.core.exceptions import EmptyResultSet
 from django.db import connections, transaction
@@ -17,7 +17,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 from marketplace.models import SearchDocument, SkillEntry
 from marketplace.search.documents import position_of
 from marketplace.search.engine import DOCUMENTS, Alternatives, Among, Condition, FoundSkills, SearchEngine
-from marketplace.search.postgresql_terms import WORDS, LookedUpTerms, beginnings
+from marketplace.search.postgresql_terms import NAMED, WORDS, LookedUpTerms, beginnings
 from vskill.db import prepared_cursor
 
 # Where the documents of skills begin that have an index of their own: those with 16 downloads.
@@ -38,7 +38,8 @@ _IN_ORDER: Final = f"""
     SELECT FALSE AS named, near.* FROM ({_NEAREST}) AS near ORDER BY id DESC LIMIT %s
 """  # noqa: S608 - our own names
 _NAMES_FIRST: Final = f"""
-    SELECT named, id, skill_id FROM {DOCUMENTS}_names_first(%s::tsquery, %s::tsquery, %s::tsquery, %s, %s)
+    SELECT is_named AS named, id, skill_id
+    FROM {DOCUMENTS}_names_first(%s::tsquery, %s::tsquery, %s::tsquery, %s::tsquery, %s::tsquery, %s, %s)
     ORDER BY named DESC, id DESC LIMIT %s
 """  # noqa: S608 - our own names
 # The limit keeps PostgreSQL from reading all rows to join them: each is looked up by its key.
@@ -47,10 +48,12 @@ _WITH_ROWS: Final = """
     LEFT JOIN LATERAL (SELECT * FROM ({rows}) AS row (key) WHERE row.key = near.skill_id LIMIT 1) AS read ON TRUE
 """
 _HIGHEST_KEY: Final = 2**63 - 1
-_UNKNOWN: Final = f"""
-    SELECT held.word FROM ts_stat('SELECT words FROM {DOCUMENTS}') AS held
-    WHERE NOT EXISTS (SELECT 1 FROM {WORDS} AS known WHERE known.word = held.word)
-"""  # noqa: S608 - our own names
+# The words of each vector that its table lacks.
+_UNKNOWN: Final = {
+    table: f"SELECT held.word FROM ts_stat('SELECT {vector} FROM {DOCUMENTS}') AS held "  # noqa: S608 - our own names
+    f"WHERE NOT EXISTS (SELECT 1 FROM {table} AS known WHERE known.word = held.word)"
+    for table, vector in ((WORDS, "words"), (NAMED, "names"))
+}
 _MISFILTERED: Final = f"filters IS DISTINCT FROM {DOCUMENTS}_filters_of(skill_id)"
 # Nearly every document has words that begin with one of each six of these.
 _FIRST_LETTERS: Final = string.ascii_lowercase + string.digits
@@ -140,14 +143,14 @@ class PostgresqlEngine(SearchEngine):
             rows, given = skills.values_list(*columns).query.sql_with_params()
         except EmptyResultSet:
             return super().read(alternatives, most, skills, columns, names_first=names_first, among=among, last=last)
-        asked = [
-            *self._terms.indexed(wanted),
-            _filter(among) if among else None,
-            _HIGHEST_KEY if last is None else last,
-        ]
-        near, chosen = (_NAMES_FIRST, [most]) if names_first else (_IN_ORDER, [[], False, most])
+        asked: list[Any] = [*self._terms.indexed(wanted)]
+        if names_first:
+            asked += [*self._terms.indexed_names(wanted), *_limits(among, last), most, most]
+        else:
+            asked += [*_limits(among, last), [], False, most, most]
+        near = _NAMES_FIRST if names_first else _IN_ORDER
         with prepared_cursor(self.alias) as cursor:
-            cursor.execute(_WITH_ROWS.format(near=near, rows=rows), [*asked, *chosen, most, *given])
+            cursor.execute(_WITH_ROWS.format(near=near, rows=rows), [*asked, *given])
             found = sorted(cursor.fetchall(), key=lambda one: one[:2], reverse=True)
         read = {key: (key, *others) for _named, _position, _key, key, *others in found if key is not None}
         return FoundSkills([one[2] for one in found], sum(one[0] for one in found), read)
@@ -191,7 +194,8 @@ class PostgresqlEngine(SearchEngine):
                 for group, there, known in zip(groups, found, found[len(groups) :], strict=False):
                     if there != known:
                         return f"{there} documents have {vector} that begin with one of {group}, {name} knows {known}"
-            cursor.execute(f"SELECT COUNT(*) FROM ({_UNKNOWN}) AS unknown")  # noqa: S608 - our own names
+            every = " UNION ALL ".join(_UNKNOWN.values())
+            cursor.execute(f"SELECT COUNT(*) FROM ({every}) AS unknown")  # noqa: S608 - our own names
             (unknown,) = cursor.fetchone()
             cursor.execute(f"SELECT COUNT(*) FROM {DOCUMENTS} WHERE {_MISFILTERED}")  # noqa: S608 - our own names
             (misfiltered,) = cursor.fetchone()
@@ -210,7 +214,8 @@ class PostgresqlEngine(SearchEngine):
         with connections[self.alias].cursor() as cursor:
             for name in _INDEXES:
                 cursor.execute(f"REINDEX INDEX {name}")
-            cursor.execute(f"INSERT INTO {WORDS} {_UNKNOWN}")
+            for table, unknown in _UNKNOWN.items():
+                cursor.execute(f"INSERT INTO {table} {unknown}")
         self.mend_filters()
 
     def _beginnings(self, wanted: Alternatives, vector: str) -> Condition:

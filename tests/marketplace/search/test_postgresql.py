@@ -104,12 +104,24 @@ def problems(env: WorkerEnv, *, repair: bool = False) -> list[Any]:
     return async_to_sync(verify_store)(env, repair=repair).problems
 
 
-def test_words_that_are_lost_are_found_missing_and_mended(env: WorkerEnv) -> None:
+def test_names_that_lack_a_term_are_not_searched_for(env: WorkerEnv) -> None:
+    publish_example(env, name="invoices", body="Kubernetes.")
+    for query, asks_names in (("kubernetes", False), ("invoices", True)):
+        with CaptureQueriesContext(connection) as statements:
+            assert [hit.skill.slug for hit in search_sync(env, query)] == ["invoices"]
+        (asked,) = (one["sql"] for one in statements.captured_queries if "_names_first(" in one["sql"])
+        assert asked.count(f"'(''{query}'')") + asked.count(f"(''{query}'')") > 0
+        assert (asked.count(query) > 1) is asks_names
+
+
+@pytest.mark.parametrize("table", ["marketplace_searchword", "marketplace_searchnameword"])
+def test_words_that_are_lost_are_found_missing_and_mended(env: WorkerEnv, table: str) -> None:
     publish_example(env, name="unseen")
     assert problems(env) == []
     with connection.cursor() as cursor:
-        cursor.execute("DELETE FROM marketplace_searchword WHERE word IN ('unseen', 'skill')")
-    assert search_sync(env, "unseen") == []
+        cursor.execute(f"DELETE FROM {table} WHERE word IN ('unseen', 'skill')")  # noqa: S608 - names of this test
+    # The word of a name is a word of a text as well.
+    assert bool(search_sync(env, "unseen")) is (table == "marketplace_searchnameword")
     (found,) = problems(env)
     assert (found.kind, found.subject, found.repaired) == (Kind.SEARCH, "index of the search", False)
     assert "words" in found.detail
