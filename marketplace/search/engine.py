@@ -32,7 +32,7 @@ class Among(NamedTuple):
 
 
 class FoundSkills(NamedTuple):
-    """The ``keys`` of skills, how many of the first are ``named`` by what was asked, and ``rows`` of some by key."""
+    """The ``keys`` of skills, how many come first because they are ``named`` so, and ``rows`` of some by key."""
 
     keys: list[int]
     named: int
@@ -108,13 +108,12 @@ class SearchEngine(ABC):
         *,
         in_names: bool = False,
         among: Among | None = None,
-        without: Sequence[int] = (),
         last: int | None = None,
     ) -> list[int]:
         """Return the keys of the first ``most`` skills in which the terms are, in the order of ``by_position``.
 
-        That is whatever else is asked of them but to be ``among`` those with a value, not to be one of those
-        ``without`` which they are wanted, and to have no higher key than ``last``; ``in_names`` of the name alone.
+        That is whatever else is asked of them but to be ``among`` those with a value, and to have no higher key than
+        ``last``; ``in_names`` of the name alone.
         """
 
     def read(
@@ -130,13 +129,16 @@ class SearchEngine(ABC):
     ) -> FoundSkills:
         """Return what ``nearest`` does, and the ``columns`` of those that are among ``skills``; the first is the key.
 
-        With ``names_first``, those that have the terms in their names come before the others. The rest is that of
-        ``nearest``.
+        With ``names_first``, of more than ``most`` those come first that have the terms in their names. The rest is
+        that of ``nearest``.
         """
-        named = self.nearest(alternatives, most, in_names=True, among=among, last=last) if names_first else []
-        left = most - len(named)
-        others = self.nearest(alternatives, left, among=among, without=named, last=last) if left else []
-        keys = [*named, *others]
+        keys = self.nearest(alternatives, most, among=among, last=last)
+        if not keys:
+            return FoundSkills([], 0, {})
+        named: list[int] = []
+        if names_first and len(keys) == most:
+            named = self.nearest(alternatives, most, in_names=True, among=among, last=last)
+            keys = list(dict.fromkeys([*named, *keys]))[:most]
         rows = rows_of(skills, "pk", keys).values_list(*columns)
         return FoundSkills(keys, len(named), {row[0]: row for row in rows})
 

@@ -104,18 +104,17 @@ class PostgresqlEngine(SearchEngine):
         *,
         in_names: bool = False,
         among: Among | None = None,
-        without: Sequence[int] = (),
         last: int | None = None,
     ) -> list[int]:
         """Read documents alone; joined, the skill of each would be looked up before any is sorted.
 
         ``in_names`` the names are asked, ``among`` by the same index, and of what is found, those up to ``last`` are
-        taken that are ``without`` which they are wanted.
+        taken.
         """
         wanted = self._terms.possible(alternatives)
         if not wanted:
             return []
-        asked = [*self._terms.indexed(wanted), *_limits(among, last), list(without), in_names, most]
+        asked: list[Any] = [*self._terms.indexed(wanted), *_limits(among, last), [], in_names, most]
         with connections[self.alias].cursor() as cursor:
             cursor.execute(_NEAREST, asked)
             return [int(key) for _position, key in sorted(cursor.fetchall(), reverse=True)[:most]]

@@ -7,7 +7,7 @@ found in the index alone.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, Final
 
 from django.db import DatabaseError, connections, transaction
@@ -115,13 +115,11 @@ class SqliteEngine(SearchEngine):
         *,
         in_names: bool = False,
         among: Among | None = None,
-        without: Sequence[int] = (),
         last: int | None = None,
     ) -> list[int]:
-        """Read the index alone, ``in_names`` the names in it, with numbers up to ``last``.
+        """Read the index alone, ``in_names`` the names in it, with keys up to ``last``.
 
-        The keys that are ``among`` those with a value are read before, and those ``without`` which the others are
-        wanted are given.
+        The keys that are ``among`` those with a value are read before.
         """
         if not (asked := self._match(alternatives, in_names)):
             return []
@@ -130,9 +128,6 @@ class SqliteEngine(SearchEngine):
         if among is not None:
             keys, parameters = among.keys.query.sql_with_params()
             where, given = [*where, f"{_KEY} IN ({keys})"], [*given, *parameters]
-        if without:
-            where.append(f"{_KEY} NOT IN (SELECT value FROM json_each(%s))")  # noqa: S608 - our own names
-            given.append(json.dumps(list(without)))
         if last is not None:
             where, given = [*where, f"{_KEY} <= %s"], [*given, last]
         with connections[self.alias].cursor() as cursor:

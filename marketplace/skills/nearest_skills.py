@@ -92,9 +92,13 @@ class NearestSkills:
         """Return those that have the terms in their names and others; ``None`` where too few of these were read."""
         some = self._ahead(most)
         found = self._read(asked.alternatives, some, names_first=True)
-        self._documents[asked, True] = (some, found.keys[: found.named])
         if not found.named:
             self._documents[asked, False] = (some, found.keys)
+        if found.named or len(found.keys) == some:
+            self._documents[asked, True] = (some, found.keys[: found.named])
+        elif len(self.look_up(found.keys)) < most:
+            # All of them are scored, named or not.
+            return [], None
         names = self._nearest(asked, most, in_names=True)
         if names is None:
             names = self._matched_rows(asked, most, in_names=True)

@@ -92,7 +92,12 @@ def test_skills_that_are_ticked_cost_one_statement_and_none_where_all_are_on_the
 
 
 @pytest.mark.usefixtures("shop")
-def test_the_names_of_skills_are_searched_for_the_best_hits_alone(env: WorkerEnv) -> None:
+def test_the_names_of_skills_are_searched_for_the_best_hits_alone(
+    env: WorkerEnv, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Where all that is found is scored, SQLite asks for no names.
+    monkeypatch.setattr("marketplace.skills.search.MOST_SCORED", 3)
+
     def searches_names(sort: str) -> bool:
         statements = asked(partial(list_skills, env, SkillFilters(query="skill"), sort=sort))
         return any("name : (" in one or "_names_first(" in one for one in statements)
@@ -217,6 +222,7 @@ def test_a_search_reads_the_words_or_the_filter_and_never_every_skill(
     env: WorkerEnv, monkeypatch: pytest.MonkeyPatch, few: int
 ) -> None:
     monkeypatch.setattr(filtered, "_FEW", few)
+    monkeypatch.setattr(filtered, "MOST_FOUND", 3)
     monkeypatch.setattr("marketplace.skills.search.MOST_SCORED", 3)
     index = "marketplace_searchfts VIRTUAL TABLE"
     for query, sort in product(("skill", "skll", "nothing"), ("relevance", "name")):
