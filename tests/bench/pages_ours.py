@@ -54,7 +54,7 @@ from tests.bench.page_addresses import (
     deep_beside_first,
     public_addresses,
 )
-from tests.bench.pages import ADMIN, SEARCH_API, SEARCH_PAGE
+from tests.bench.pages import ADMIN, BARS, SEARCH_API, SEARCH_PAGE
 from tests.bench.query_set import read_queries, read_skills
 from tests.bench.ready import say
 from tests.bench.search_ours import ours
@@ -75,6 +75,7 @@ _IN_A_COLLECTION: Final = 20
 # So many queries of each kind are asked again, so that each has a 95th percentile of its own.
 _SLOWEST: Final = 5
 _ROUNDS_OF_SLOWEST: Final = 100
+_AGAIN: Final = 80
 FINE: Final = frozenset({200, 301, 401, 404, 410})
 
 Times = defaultdict[Address, list[float]]
@@ -157,7 +158,10 @@ async def _ask(clients: Mapping[str, AsyncClient], visitor: AsyncClient, times: 
 
 
 async def measure(env: WorkerEnv, rounds: int) -> dict[str, Any]:
-    """Return the 95th percentile and the median of each address, in times those of its trivial page."""
+    """Return the 95th percentile and the median of each address, in times those of its trivial page.
+
+    Each is asked ``rounds`` times, and what takes longer than its bar ``_AGAIN`` times more.
+    """
     sample = await readers.run(sample_of, env)
     count = await SkillEntry.objects.filter(namespace=env.name).acount()
     user, _made = await get_user_model().objects.aget_or_create(username="bench", is_staff=True, is_superuser=True)
@@ -173,13 +177,20 @@ async def measure(env: WorkerEnv, rounds: int) -> dict[str, Any]:
     # As the web process does at the end of its start.
     keep_what_is_loaded()
     chance = random.Random(1)
-    for _round in range(rounds):
-        chance.shuffle(addresses)
-        for number, address in enumerate(addresses):
-            if number % _BETWEEN == 0:
-                await ask(TRIVIAL)
-                await ask(TRIVIAL_ADMIN)
-            await ask(address)
+
+    async def run(rounds: int, asked: list[Address]) -> None:
+        for _round in range(rounds):
+            chance.shuffle(asked)
+            for number, address in enumerate(asked):
+                if number % _BETWEEN == 0:
+                    await ask(TRIVIAL)
+                    await ask(TRIVIAL_ADMIN)
+                await ask(address)
+
+    await run(rounds, addresses)
+    trivial = {True: _p95(times[TRIVIAL_ADMIN]), False: _p95(times[TRIVIAL])}
+    # Of few requests one or two outliers decide: what seems to miss its bar is asked again.
+    await run(_AGAIN, [one for one in addresses if _p95(times[one]) > BARS[one.kind] * trivial[one.kind == ADMIN]])
     pages: list[dict[str, Any]] = []
     for one in addresses:
         beside = times[TRIVIAL_ADMIN if one.kind == ADMIN else TRIVIAL]
