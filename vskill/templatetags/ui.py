@@ -73,11 +73,16 @@ def copy_block(identifier: str, text: str, what: str = "command") -> dict[str, s
 
 def _unbroken(line: str) -> SafeString:
     """Return a line of text whose words are broken only where ``_BREAK`` says, unless they are longer than a line."""
-    words = ([word] if _SECRET.fullmatch(word) else _BREAK.split(word) for word in re.split(r"(\s+)", line))
-    parts = (part for word in words for part in word if part)
-    return format_html_join(
-        "", "{}", ((part if part.isspace() else format_html("<span>{}</span>", part),) for part in parts)
-    )
+    parts: list[tuple[str, str]] = []
+    space = ""
+    for word in re.split(r"(\s+)", line):
+        if word.isspace():
+            space = word
+            continue
+        for part in filter(None, [word] if _SECRET.fullmatch(word) else _BREAK.split(word)):
+            parts.append((space, part))
+            space = ""
+    return format_html("{}{}", format_html_join("", "{}<span>{}</span>", parts), space)
 
 
 @register.simple_tag
