@@ -39,14 +39,15 @@ ADD = f"""
     END $$
 """
 # What is tested for being true is nothing that another index is asked for.
-FOUND = "(held.skill_id <= last) IS TRUE"
+FOUND = "(held.skill_id <= last) IS TRUE AND (filtered IS NULL OR (held.filters @@ filtered) IS TRUE)"
 IN_WORDS = f"held.words @@ asked AND (passing IS NULL OR (held.words @@ passing) IS TRUE) AND {FOUND}"
 NAMED_BY = "held.names @@ named AND (named_passing IS NULL OR (held.names @@ named_passing) IS TRUE)"
 # Beside the function of migration 0039, which the release before calls. What is downloaded much has an index of its
 # own, is read once, and is mostly enough. More may be returned than is wanted: the caller sorts.
-FIRST = f"""
-    CREATE OR REPLACE FUNCTION {DOCUMENTS}_names_first(
-        asked tsquery, passing tsquery, named tsquery, named_passing tsquery, those tsquery, last bigint, most integer
+FIND = f"""
+    CREATE OR REPLACE FUNCTION {DOCUMENTS}_found(
+        asked tsquery, passing tsquery, names_first boolean, named tsquery, named_passing tsquery, those tsquery,
+        filtered tsquery, last bigint, most integer
     ) RETURNS TABLE (id bigint, skill_id bigint, is_named boolean) LANGUAGE plpgsql STABLE ROWS 100
     SET enable_seqscan = off SET enable_indexscan = off {HERE} AS $$
     DECLARE
@@ -58,17 +59,17 @@ FIRST = f"""
         of_names integer;
     BEGIN
         IF those IS NOT NULL THEN
-            RETURN QUERY SELECT held.id, held.skill_id, held.names @@ wanted FROM {DOCUMENTS} AS held
+            RETURN QUERY SELECT held.id, held.skill_id, names_first AND held.names @@ wanted FROM {DOCUMENTS} AS held
                 WHERE {IN_WORDS} AND held.filters @@ those ORDER BY 3 DESC, 1 DESC LIMIT most;
             RETURN;
         END IF;
         SELECT array_agg(one.id), array_agg(one.skill_id), array_agg(one.has_name), COUNT(*),
             COUNT(*) FILTER (WHERE one.has_name)
         INTO ids, skills, are_named, there, of_names
-        FROM (SELECT held.id, held.skill_id, held.names @@ wanted AS has_name FROM {DOCUMENTS} AS held
+        FROM (SELECT held.id, held.skill_id, names_first AND held.names @@ wanted AS has_name FROM {DOCUMENTS} AS held
               WHERE {IN_WORDS} AND (held.id >= {POPULAR}) IS TRUE ORDER BY 3 DESC, 1 DESC LIMIT most) AS one;
         RETURN QUERY SELECT * FROM unnest(ids, skills, are_named);
-        IF of_names < most AND named IS NOT NULL THEN
+        IF names_first AND named IS NOT NULL AND of_names < most THEN
             RETURN QUERY SELECT held.id, held.skill_id, TRUE FROM {DOCUMENTS} AS held
                 WHERE {NAMED_BY} AND {FOUND} AND (held.id < {POPULAR}) IS TRUE ORDER BY 1 DESC LIMIT most - of_names;
             GET DIAGNOSTICS of_names = ROW_COUNT;
@@ -76,8 +77,8 @@ FIRST = f"""
         END IF;
         IF there < most THEN
             RETURN QUERY SELECT held.id, held.skill_id, FALSE FROM {DOCUMENTS} AS held
-                WHERE {IN_WORDS} AND (held.id < {POPULAR}) IS TRUE AND (named IS NULL OR NOT ({NAMED_BY})) IS TRUE
-                ORDER BY 1 DESC LIMIT most - there;
+                WHERE {IN_WORDS} AND (held.id < {POPULAR}) IS TRUE
+                AND (NOT names_first OR named IS NULL OR NOT ({NAMED_BY})) IS TRUE ORDER BY 1 DESC LIMIT most - there;
         END IF;
     END $$
 """  # noqa: S608 - our own names
@@ -89,10 +90,10 @@ STATEMENTS = (
     f"CREATE INDEX {NAMED}_word ON {NAMED} (word)",
     ADD.format(added=WORDS_ADDED + NAMES_ADDED),
     f"INSERT INTO {NAMED} SELECT word FROM ts_stat('SELECT names FROM {DOCUMENTS}')",  # noqa: S608 - our own names
-    FIRST,
+    FIND,
 )
 BACKWARDS = (
-    f"DROP FUNCTION {DOCUMENTS}_names_first",
+    f"DROP FUNCTION {DOCUMENTS}_found",
     ADD.format(added=WORDS_ADDED),
     f"DROP TABLE {NAMED}",
 )

@@ -24,10 +24,11 @@ Condition = tuple[list[str], list[str]]
 
 
 class Among(NamedTuple):
-    """The skills with a ``value`` of a ``facet``, and a query for their ``keys``: an engine takes what it indexes."""
+    """The skills with a ``value`` of a ``facet``: about what ``number`` these are, and a query for their ``keys``."""
 
     facet: str
     value: str
+    number: int
     keys: QuerySet[Any]
 
 
@@ -42,7 +43,7 @@ class FoundSkills(NamedTuple):
 class SearchEngine(ABC):
     """The engine of one database, for the searches of one request; call its methods on a database thread.
 
-    ``most_among`` is among how many skills with a value it is rather asked than that others are passed by.
+    ``most_among`` is among how many skills with a value an index is asked for them, rather than that others are met.
     """
 
     most_among: ClassVar[int]
@@ -100,6 +101,10 @@ class SearchEngine(ABC):
     def below(self, skills: QuerySet[SkillEntry], position: int) -> QuerySet[SkillEntry]:
         """Return those of the skills that ``matching`` found whose documents have a lower number than ``position``."""
 
+    def unasked(self, among: Sequence[Among]) -> Sequence[Among]:
+        """Return which of the values, the rarest first, ``read`` does not ask for: some that it finds have others."""
+        return among[1:] if among and among[0].number <= self.most_among else among
+
     @abstractmethod
     def nearest(
         self,
@@ -107,13 +112,13 @@ class SearchEngine(ABC):
         most: int,
         *,
         in_names: bool = False,
-        among: Among | None = None,
+        among: Sequence[Among] = (),
         last: int | None = None,
     ) -> list[int]:
         """Return the keys of the first ``most`` skills in which the terms are, in the order of ``by_position``.
 
-        That is whatever else is asked of them but to be ``among`` those with a value, and to have no higher key than
-        ``last``; ``in_names`` of the name alone.
+        That is whatever else is asked of them but to be ``among`` those with the first of these values, and to have no
+        higher key than ``last``; ``in_names`` of the name alone.
         """
 
     def read(
@@ -124,7 +129,7 @@ class SearchEngine(ABC):
         columns: Sequence[str],
         *,
         names_first: bool = False,
-        among: Among | None = None,
+        among: Sequence[Among] = (),
         last: int | None = None,
     ) -> FoundSkills:
         """Return what ``nearest`` does, and the ``columns`` of those that are among ``skills``; the first is the key.
@@ -142,7 +147,7 @@ class SearchEngine(ABC):
         rows = rows_of(skills, "pk", keys).values_list(*columns)
         return FoundSkills(keys, len(named), {row[0]: row for row in rows})
 
-    def some(self, alternatives: Alternatives, most: int, *, among: Among | None = None) -> list[int]:
+    def some(self, alternatives: Alternatives, most: int, *, among: Sequence[Among] = ()) -> list[int]:
         """Return the keys of any ``most`` skills in which the terms are; ``among`` is that of ``nearest``."""
         return self.nearest(alternatives, most, among=among)
 

@@ -34,19 +34,16 @@ _INDEXES: Final = {
 _NEAREST: Final = f"""
     SELECT id, skill_id FROM {DOCUMENTS}_nearest(%s::tsquery, %s::tsquery, %s::tsquery, %s, %s::bigint[], %s, %s)
 """  # noqa: S608 - our own names
-_IN_ORDER: Final = f"""
-    SELECT FALSE AS named, near.* FROM ({_NEAREST}) AS near ORDER BY id DESC LIMIT %s
-"""  # noqa: S608 - our own names
-_NAMES_FIRST: Final = f"""
-    SELECT is_named AS named, id, skill_id
-    FROM {DOCUMENTS}_names_first(%s::tsquery, %s::tsquery, %s::tsquery, %s::tsquery, %s::tsquery, %s, %s)
-    ORDER BY named DESC, id DESC LIMIT %s
+_FOUND: Final = f"""
+    SELECT is_named, id, skill_id FROM {DOCUMENTS}_found(
+        %s::tsquery, %s::tsquery, %s, %s::tsquery, %s::tsquery, %s::tsquery, %s::tsquery, %s, %s
+    ) ORDER BY is_named DESC, id DESC LIMIT %s
 """  # noqa: S608 - our own names
 # The limit keeps PostgreSQL from reading all rows to join them: each is looked up by its key.
-_WITH_ROWS: Final = """
-    SELECT near.*, read.* FROM ({near}) AS near
-    LEFT JOIN LATERAL (SELECT * FROM ({rows}) AS row (key) WHERE row.key = near.skill_id LIMIT 1) AS read ON TRUE
-"""
+_WITH_ROWS: Final = f"""
+    SELECT near.*, read.* FROM ({_FOUND}) AS near
+    LEFT JOIN LATERAL (SELECT * FROM ({{rows}}) AS row (key) WHERE row.key = near.skill_id LIMIT 1) AS read ON TRUE
+"""  # noqa: S608 - our own names
 _HIGHEST_KEY: Final = 2**63 - 1
 # The words of each vector that its table lacks.
 _UNKNOWN: Final = {
@@ -97,13 +94,17 @@ class PostgresqlEngine(SearchEngine):
         """Compare the numbers of the documents."""
         return skills.filter(search_document__id__lt=position)
 
+    def unasked(self, among: Sequence[Among]) -> Sequence[Among]:
+        """Return none: what the index is not asked for is looked for in the documents that are found."""
+        return among[:0]
+
     def nearest(
         self,
         alternatives: Alternatives,
         most: int,
         *,
         in_names: bool = False,
-        among: Among | None = None,
+        among: Sequence[Among] = (),
         last: int | None = None,
     ) -> list[int]:
         """Read documents alone; joined, the skill of each would be looked up before any is sorted.
@@ -127,12 +128,12 @@ class PostgresqlEngine(SearchEngine):
         columns: Sequence[str],
         *,
         names_first: bool = False,
-        among: Among | None = None,
+        among: Sequence[Among] = (),
         last: int | None = None,
     ) -> FoundSkills:
         """Read all of it by one statement: much downloaded documents are found once, named or not.
 
-        That are the ``most`` of what the ``alternatives`` find ``among`` those with a value, up to the key ``last``,
+        That are the ``most`` of what the ``alternatives`` find ``among`` those with all values, up to the key ``last``,
         ``names_first`` or not, and the ``columns`` of those that are among the ``skills``.
         """
         wanted = self._terms.possible(alternatives)
@@ -142,22 +143,19 @@ class PostgresqlEngine(SearchEngine):
             rows, given = skills.values_list(*columns).query.sql_with_params()
         except EmptyResultSet:
             return super().read(alternatives, most, skills, columns, names_first=names_first, among=among, last=last)
-        asked: list[Any] = [*self._terms.indexed(wanted)]
-        if names_first:
-            asked += [*self._terms.indexed_names(wanted), *_limits(among, last), most, most]
-        else:
-            asked += [*_limits(among, last), [], False, most, most]
-        near = _NAMES_FIRST if names_first else _IN_ORDER
+        asked = [*self._terms.indexed(wanted), names_first, *self._terms.indexed_names(wanted)]
+        those, last = _limits(among, last)
+        having = " & ".join(map(_filter, among if those is None else among[1:])) or None
         with prepared_cursor(self.alias) as cursor:
-            cursor.execute(_WITH_ROWS.format(near=near, rows=rows), [*asked, *given])
+            cursor.execute(_WITH_ROWS.format(rows=rows), [*asked, those, having, last, most, most, *given])
             found = sorted(cursor.fetchall(), key=lambda one: one[:2], reverse=True)
         read = {key: (key, *others) for _named, _position, _key, key, *others in found if key is not None}
         return FoundSkills([one[2] for one in found], sum(one[0] for one in found), read)
 
-    def some(self, alternatives: Alternatives, most: int, *, among: Among | None = None) -> list[int]:
+    def some(self, alternatives: Alternatives, most: int, *, among: Sequence[Among] = ()) -> list[int]:
         """Read documents until there are enough: in their order, all would be read before the first is known."""
         wanted = self._terms.possible(alternatives)
-        if among is not None or not wanted:
+        if among or not wanted:
             return self.nearest(alternatives, most, among=among)
         where, asked = self._beginnings(wanted, "words")
         with connections[self.alias].cursor() as cursor:
@@ -231,9 +229,10 @@ def _vector(in_names: bool) -> str:
     return "names" if in_names else "words"
 
 
-def _limits(among: Among | None, last: int | None) -> tuple[str | None, int]:
-    """Return a query for what all have ``among`` which is searched, and the highest key."""
-    return _filter(among) if among else None, _HIGHEST_KEY if last is None else last
+def _limits(among: Sequence[Among], last: int | None) -> tuple[str | None, int]:
+    """Return what the index is asked for of the values among which is searched, if anything, and the highest key."""
+    is_asked = among and among[0].number <= PostgresqlEngine.most_among
+    return _filter(among[0]) if is_asked else None, _HIGHEST_KEY if last is None else last
 
 
 def _filter(among: Among) -> str:

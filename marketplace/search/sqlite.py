@@ -7,7 +7,7 @@ found in the index alone.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from django.db import DatabaseError, connections, transaction
@@ -114,19 +114,19 @@ class SqliteEngine(SearchEngine):
         most: int,
         *,
         in_names: bool = False,
-        among: Among | None = None,
+        among: Sequence[Among] = (),
         last: int | None = None,
     ) -> list[int]:
         """Read the index alone, ``in_names`` the names in it, with keys up to ``last``.
 
-        The keys that are ``among`` those with a value are read before.
+        The keys that are ``among`` those with the rarest value are read before, unless they are many.
         """
         if not (asked := self._match(alternatives, in_names)):
             return []
         where: list[str] = [f"{_FTS} MATCH %s"]
         given: list[Any] = [asked]
-        if among is not None:
-            keys, parameters = among.keys.query.sql_with_params()
+        if among and among[0].number <= self.most_among:
+            keys, parameters = among[0].keys.query.sql_with_params()
             where, given = [*where, f"{_KEY} IN ({keys})"], [*given, *parameters]
         if last is not None:
             where, given = [*where, f"{_KEY} <= %s"], [*given, last]

@@ -128,14 +128,13 @@ class FilteredSkills:
 
     def _of_hits(self, without: str = "") -> dict[str, Any]:
         """Return what ``Hits`` has to know of the skills that the filters leave."""
-        rarest = self._rarest(without)
-        if not rarest or self._known[rarest] <= _FEW:
-            return {"few": bool(rarest)}
-        others = [name for name in self._facets if name not in (rarest, without)]
-        if self._known[rarest] > engine_of(self.env.database).most_among:
-            return {"share": self._share([rarest, *others])}
-        keys = self._having(rarest).values(_id_of(rarest))
-        return {"among": Among(rarest, self._facets[rarest], keys), "share": self._share(others)}
+        names = self._rarest_first(without)
+        if not names or self._known[names[0]] <= _FEW:
+            return {"few": bool(names)}
+        keys = {name: self._having(name).values(_id_of(name)) for name in names}
+        among = [Among(name, self._facets[name], self._known[name], keys[name]) for name in names]
+        unasked = engine_of(self.env.database).unasked(among)
+        return {"among": among, "share": self._share([one.facet for one in unasked])}
 
     def _share(self, names: Collection[str]) -> float:
         """Return about which part of all skills these filters leave, 1 where that is not known."""
@@ -144,14 +143,14 @@ class FilteredSkills:
             share *= max(self._known[name], 1) / every
         return share
 
-    def _rarest(self, without: str = "") -> str:
+    def _rarest_first(self, without: str = "") -> list[str]:
         names = [name for name in self._facets if name != without] if self._storable else []
-        return min(names, key=self._known.__getitem__, default="")
+        return sorted(names, key=self._known.__getitem__)
 
     def _are_few(self, without: str = "", *, most: int | None = None) -> bool:
         """Return whether one of the facets leaves few skills, at most ``most``, by default ``_FEW``."""
-        rarest = self._rarest(without)
-        return rarest != "" and self._known[rarest] <= (_FEW if most is None else most)
+        names = self._rarest_first(without)
+        return bool(names) and self._known[names[0]] <= (_FEW if most is None else most)
 
     def _walked(self) -> int:
         """Return how many skills are met in the order of the list until a page is full, 0 where that is not known."""
@@ -180,7 +179,7 @@ class FilteredSkills:
             return skills.none()
         names = [name for name in self._facets if name != without]
         if self._are_few(without, most=most):
-            rarest = self._rarest(without)
+            rarest = self._rarest_first(without)[0]
             # Without the environment, so that no index of an order is followed past all skills of it.
             skills = listed_skills(skills.filter(pk__in=self._having(rarest).values(_id_of(rarest))), part)
             names.remove(rarest)

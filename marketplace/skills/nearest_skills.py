@@ -38,7 +38,7 @@ class NearestSkills:
         engine: SearchEngine,
         *,
         few: bool = False,
-        among: Among | None = None,
+        among: Sequence[Among] = (),
         share: float = 1,
         last: int | None = None,
         columns: Collection[str] = (),
@@ -48,8 +48,8 @@ class NearestSkills:
 
         ``columns`` are read of each skill that is found, so that no other statement is needed for them. No index is
         followed for the ``skills``. ``few`` says that these are few, whatever the words are. ``among`` says what all of
-        them have, else it is nothing, ``share`` is about which part of those that have it they are, and ``last`` is the
-        highest key. What ``same`` has read of documents is not read again.
+        them have, the rarest first, ``share`` is about which part they are of those that the engine finds, and ``last``
+        is the highest key. What ``same`` has read of documents is not read again.
         """
         self._skills = skills
         self._engine = engine
@@ -61,7 +61,7 @@ class NearestSkills:
         self._asked: dict[str, Any] = {"among": among, "last": last}
         # What was read of documents, with how many were wanted, and of their skills.
         self._documents: dict[tuple[Asked, bool], tuple[int, list[int]]] = {}
-        if same is not None and same._among is among:
+        if same is not None and same._among == among:
             self._documents = same._documents
         self._looked_up: dict[int, Row | None] = {}
 
@@ -146,7 +146,7 @@ class NearestSkills:
 
     def are_many(self, asked: Asked) -> bool:
         """Return whether it is known without a search that far too many are found to name each of them."""
-        every = not self._few and self._among is None and self._share == 1
+        every = not self._few and not self._among and self._share == 1
         return every and self._engine.is_frequent(asked.alternatives)
 
     def passes_any(self, keys: Sequence[int]) -> bool:
