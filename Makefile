@@ -50,7 +50,7 @@ bench: venv-dev ## measure; prints a table and writes build/bench.json (ARGS)
 mutants: venv-dev ## break the code in small ways and count the breaks that tests notice (ARGS); takes hours, no part of CI
 	@exec $(BIN)/python -m tests.mutants --jobs $(JOBS) $(ARGS)
 
-screenshots: venv-dev ## take the pictures of docs/screenshots from the running product (needs chromium)
+screenshots: venv-dev ## take the pictures of docs/screenshots from the running product (needs chromium and a font with Chinese letters)
 	@exec $(BIN)/python -m tests.browser.screenshots
 
 clean: ## delete what the tools made; the data of an instance stays

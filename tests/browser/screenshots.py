@@ -31,6 +31,12 @@ WAITING = "#queue-live [aria-labelledby=waiting-title] tbody tr"
 LIMIT_SECONDS: Final = 120.0
 
 
+def no_letters() -> str | None:
+    """Return why names of the demo would be empty boxes, or ``None`` if a font here has their letters."""
+    fonts = subprocess.run(["fc-list", ":lang=zh-cn"], capture_output=True, text=True, check=True).stdout
+    return None if fonts else "no font here has Chinese letters (Debian: fonts-wqy-microhei)"
+
+
 def usual_port() -> int:
     """Return the default port of the product, or another one if it is in use."""
     with socket.socket() as probe:
@@ -121,7 +127,7 @@ def shoot_the_admin(browser: Browser, password: str) -> None:
 
 def main() -> None:
     """Take all screenshots."""
-    if (reason := why_not()) is not None:
+    if (reason := why_not() or no_letters()) is not None:
         raise SystemExit(f"No screenshots were taken: {reason}.")
     TARGET.mkdir(parents=True, exist_ok=True)
     # A short path, because the pages show the address of the demo's repository.
