@@ -14,7 +14,8 @@ def make_endless(namespace: str, vendor: str) -> list[str]:
     texts = "'' AS name, '' AS tags, '' AS owner, '' AS repository, '' AS description, '' AS body"
     numbered = "CAST(1 AS bigint) AS id, CAST(-1 - a.i - b.i - c.i - d.i AS bigint) AS skill_id"
     columns = f"{numbered}, '{namespace}' AS namespace, {texts}"
-    vectors = f", array_to_tsvector(ARRAY['{WORD}']) AS words, array_to_tsvector(ARRAY['{WORD}']) AS names"
+    vector = f"array_to_tsvector(ARRAY['{WORD}'])"
+    vectors = f", {vector} AS words, {vector} AS names, {vector} AS filters"
     # The document of some skill is looked for among all of them.
     some = "SELECT MIN(id) FROM marketplace_skillentry WHERE slug <> ''"
     indexed = f"INSERT INTO marketplace_searchfts(rowid, body) SELECT ({some}), '{WORD}'"
