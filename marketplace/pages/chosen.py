@@ -8,12 +8,13 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 
-from marketplace.catalog import listed_skills
+from marketplace.catalog import find_skill_sync, is_visible
 from marketplace.errors import InvalidListing
-from marketplace.models import SkillEntry
+from marketplace.models import ALIAS_PREFIX, SKILL_PREFIX, SkillEntry
 from marketplace.pages.list_query import LONGEST_CHOICE, ListQuery
 from vskill.environments import WorkerEnv
 from vskill.hidden_characters import visible
+from vskill.many_keys import with_columns
 
 MOST: Final = 4
 
@@ -53,13 +54,19 @@ def tick(query: ListQuery, slug: str) -> dict[str, Any] | None:
 def chosen_context(env: WorkerEnv, query: ListQuery, rows: Sequence[SkillEntry]) -> dict[str, Any]:
     """Return what a list shows of the skills that are ticked in it; ``rows`` are those of its page.
 
-    Names of skills on other pages are read by one statement. What is not listed is said to be absent.
+    Names of skills on other pages are read by one statement, and what a skill was called before is looked up. What is
+    not listed is said to be absent.
     """
     known = {row.slug: row for row in rows}
     elsewhere = [slug for slug in query.compare if slug not in known]
     if elsewhere:
-        entries = SkillEntry.objects.using(env.database).filter(namespace=env.name, slug__in=elsewhere)
-        known |= {row.slug: row for row in listed_skills(entries).only("slug", "name", "display_name")}
+        keys = [prefix + slug for slug in elsewhere for prefix in (SKILL_PREFIX, ALIAS_PREFIX)]
+        entries = SkillEntry.objects.using(env.database).filter(namespace=env.name, key__in=keys)
+        read = with_columns(entries, ("key", "slug", "name", "display_name", "visibility", "latest_version"))
+        known |= {row.slug: row for row in read if _is_listed(row)}
+        former = [row.key.removeprefix(ALIAS_PREFIX) for row in read if row.key.startswith(ALIAS_PREFIX)]
+        now = {slug: row for slug in former if slug not in known and (row := find_skill_sync(env, slug)) is not None}
+        known |= {slug: row for slug, row in now.items() if _is_listed(row)}
     links = [{"slug": slug, "href": query.ticking(slug)} for slug in query.compare]
     found = [one for one in links if one["slug"] in known]
     return {
@@ -73,3 +80,7 @@ def chosen_context(env: WorkerEnv, query: ListQuery, rows: Sequence[SkillEntry])
         ],
         "compare_href": compare_href(*(one["slug"] for one in found)) if found else "",
     }
+
+
+def _is_listed(skill: SkillEntry) -> bool:
+    return is_visible(skill) and skill.latest_version != ""

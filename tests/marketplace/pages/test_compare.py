@@ -10,6 +10,7 @@ from urllib.parse import parse_qs, urlencode
 import pytest
 from django.test import Client
 
+from marketplace.catalog import rename_skill
 from marketplace.pages import lists
 from marketplace.provenance.signing import sign_published
 from tests.marketplace.pages.page_factory import publish
@@ -52,7 +53,7 @@ def chosen(shown: str) -> dict[str, str]:
 
 def leads(shown: str) -> list[str]:
     """Return what the links and forms of a list keep of the skills that are ticked, for each of them."""
-    results = re.search(r'<form class="input-row".*</main>', shown, re.DOTALL)
+    results = re.search(r'<form class="input-row\b.*</main>', shown, re.DOTALL)
     assert results
     links = re.findall(r'href="(\?[^"]*)"', re.sub(r'<a class="(?:tick|chip)[^>]*>', "", results[0]))
     told = [",".join(parse_qs(html.unescape(one[1:])).get("compare", [])) for one in links]
@@ -115,6 +116,19 @@ def test_what_cannot_be_compared_is_said_in_a_list(env: WorkerEnv) -> None:
     many = urlencode({"compare": list("abcde")}, doseq=True)
     assert "5 skills were named. A comparison has at most 4: leave some out." in page(f"/skills?{many}", 400)
     assert "has 201 characters. It can have 200" in page(f"/skills?compare={'x' * 201}", 400)
+
+
+def test_a_skill_that_is_ticked_by_its_former_name_stays_ticked(env: WorkerEnv) -> None:
+    for slug in ("first-skill", "hidden-skill"):
+        publish(env, slug, audience=MEMBERS if slug == "hidden-skill" else "")
+        for old, new in ((slug, f"second-{slug}"), (f"second-{slug}", f"third-{slug}")):
+            rename_skill(env, old, new, actor="operator", reason="A better name.")
+    shown = page("/skills?q=nothing&compare=first-skill&compare=hidden-skill")
+    assert list(chosen(shown)) == ["first-skill"]
+    # Nobody is told the present name of what is not listed.
+    assert '<b class="mono">hidden-skill</b> is ticked, but no skill of this name is listed here.' in shown
+    assert "third-hidden-skill" not in shown
+    assert "third-first-skill" in page("/compare?skill=first-skill")
 
 
 def test_a_name_that_is_typed_wrong_leads_to_the_comparison_with_what_is_near(env: WorkerEnv) -> None:
