@@ -48,6 +48,8 @@ _ORDER: Final = (PUBLISHER, VERDICT, CAPABILITY, AGENT, TAG, LICENSE)
 COLUMNS: Final = ("namespace", "within", "kind", "value")
 Key = tuple[str, str, str]
 """The list, the facet and its value that a count is about."""
+Facet = tuple[str, str]
+"""A facet and one of its values."""
 
 # As the column of a skill has it.
 _LONGEST_LICENSE: Final = 100
@@ -78,10 +80,13 @@ def total_key(facets: Mapping[str, str]) -> Key | None:
     return (list_of(dict(others)), name, value) if counts_values(name, dict(others)) else None
 
 
-def counted(record: SkillRecord | None, kept_versions: int = 0) -> Counter[Key]:
+def counted(
+    record: SkillRecord | None, kept_versions: int = 0, *, facets: Iterable[Facet] | None = None
+) -> Counter[Key]:
     """Return what a skill adds to each count; one that not everybody sees adds nothing.
 
     ``kept_versions`` is how many of its versions are not in quarantine. ``None`` stands for a skill that is not there.
+    ``facets`` take the place of those that it says it has (``facets_of``).
     """
     counts: Counter[Key] = Counter()
     if record is None or not is_public(record):
@@ -95,7 +100,7 @@ def counted(record: SkillRecord | None, kept_versions: int = 0) -> Counter[Key]:
         counts["", PUBLISHED, day] = 1
         if record.publisher_handle:
             counts[list_of({PUBLISHER: record.publisher_handle}), PUBLISHED, day] = 1
-    held = _values_of(record)
+    held = _values_of(record, facets_of(record) if facets is None else facets)
     counts.update({("", kind, value): 1 for kind, value in held})
     for (kind, value), (other, beside) in permutations(held, 2):
         if kind != other:
@@ -108,14 +113,14 @@ def counted(record: SkillRecord | None, kept_versions: int = 0) -> Counter[Key]:
     return counts
 
 
-def _values_of(record: SkillRecord) -> list[tuple[str, str]]:
+def _values_of(record: SkillRecord, facets: Iterable[Facet]) -> list[Facet]:
     """Return each facet with a value that a skill has of it."""
     held = [(VERDICT, record.verdict), (PUBLISHER, record.publisher_handle)]
-    held += [(LICENSE, storable(record.license)[:_LONGEST_LICENSE]), *facets_of(record)]
+    held += [(LICENSE, storable(record.license)[:_LONGEST_LICENSE]), *facets]
     return [(kind, value) for kind, value in held if value]
 
 
-def facets_of(record: SkillRecord) -> list[tuple[str, str]]:
+def facets_of(record: SkillRecord) -> list[Facet]:
     """Return each facet of which a skill may have several values, with a value that it has of it."""
     values: dict[str, Iterable[str]] = {
         TAG: record.tags,

@@ -6,7 +6,7 @@ entry.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
@@ -22,7 +22,7 @@ from marketplace.records import SkillRecord
 from marketplace.search.documents import index_skill, renew_filters
 from marketplace.skill_changes import SkillChange, skill_changed
 from marketplace.skills.agents import agents_of
-from marketplace.skills.counts import change_counts, counted, facets_of
+from marketplace.skills.counts import Key, change_counts, counted, facets_of
 from marketplace.skills.places import note_changed_places
 from vskill.environments import WorkerEnv
 from vskill.hidden_characters import reveal_hidden
@@ -170,7 +170,7 @@ def note(env: WorkerEnv, row: SkillEntry, record: SkillRecord, event: Event) -> 
     skill_namespace(env).put_sync(row.key, record.to_value(), expect_version=row.version)
     note_changed_places(env, row, before, record)
     if agents_of(before) != agents_of(record):
-        _renew_facets(env, row, before, record)
+        renew_facets(env, row, record, counted(before))
     _record(env, row, event)
     return record
 
@@ -184,7 +184,17 @@ def write_capabilities(env: WorkerEnv, row: SkillEntry, capabilities: tuple[str,
     before = row.record
     record = replace(before, capabilities=capabilities)
     skill_namespace(env).put_sync(row.key, record.to_value(), expect_version=row.version)
-    _renew_facets(env, row, before, record)
+    renew_facets(env, row, record, counted(before))
+
+
+def renew_facets(env: WorkerEnv, row: SkillEntry, record: SkillRecord | None, before: Mapping[Key, int]) -> None:
+    """Write the facets of the skill in ``row`` as ``record`` says, with the filters of its document and the counts.
+
+    ``row`` is locked, and ``before`` is what the skill adds to the counts so far. ``None`` stands for an alias.
+    """
+    _write_facets(env, row, record)
+    renew_filters(row, env.database)
+    change_counts(env, before, counted(record))
 
 
 def move_skill(env: WorkerEnv, row: SkillEntry, slug: str, *, actor: str, reason: str) -> SkillRecord:
@@ -264,18 +274,12 @@ def _write_derived(env: WorkerEnv, row: SkillEntry, record: SkillRecord, event: 
     _record(env, row, event)
 
 
-def _renew_facets(env: WorkerEnv, row: SkillEntry, before: SkillRecord, record: SkillRecord) -> None:
-    _write_facets(env, row, record)
-    renew_filters(row, env.database)
-    change_counts(env, counted(before), counted(record))
-
-
-def _write_facets(env: WorkerEnv, row: SkillEntry, record: SkillRecord) -> None:
+def _write_facets(env: WorkerEnv, row: SkillEntry, record: SkillRecord | None) -> None:
     facets = SkillFacet.objects.using(env.database)
     facets.filter(skill_id=row.pk).delete()
     facets.bulk_create(
         SkillFacet(namespace=row.namespace, kind=kind, value=value, skill_id=row.pk)
-        for kind, value in facets_of(record)
+        for kind, value in (facets_of(record) if record is not None else ())
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -20,6 +20,7 @@ class Kind(StrEnum):
     UNREADABLE = "unreadable"
     ORPHAN_EVIDENCE = "orphan_evidence"
     CAPABILITIES = "capabilities_disagree"
+    FACETS = "facets_disagree"
     COUNTS = "counts_disagree"
     SEARCH = "search_disagrees"
     SCANS = "scan_history_disagrees"
@@ -41,5 +42,8 @@ class Problem:
 Mend = Callable[[WorkerEnv], str]
 """Repair one problem in the caller's transaction; returns why that was not possible, empty where it was done."""
 
-Look = Callable[[WorkerEnv], list[tuple[Problem, Mend]]]
+Mends = Mend | Sequence[Mend]
+"""A repair, or the parts of one, each in a transaction of its own so that others write in between."""
+
+Look = Callable[[WorkerEnv], Sequence[tuple[Problem, Mends]]]
 """Find the problems of one kind, each with its repair."""

@@ -17,7 +17,6 @@ from django.db import DatabaseError, transaction
 from marketplace.catalog import ALIAS_PREFIX, resolve_slug_sync
 from marketplace.models import SkillEntry
 from marketplace.search.engines import engine_of
-from marketplace.skills.capability_renewal import lock_skill, renew_capabilities, wrong_capabilities
 from marketplace.skills.count_check import mend_counts, wrong_counts
 from marketplace.skills.scan_history import note_missing, unnoted_scans
 from marketplace.skills.search_check import mend_documents, wrong_documents
@@ -25,7 +24,8 @@ from marketplace.skills.store import record_event, skill_namespace
 from submissions import messages
 from submissions.recovery.damaged_entries import ACTOR, TABLES, ReadCounter, damaged_entries, rewrite, salvage
 from submissions.recovery.database_checks import database_faults
-from submissions.recovery.problems import Kind, Look, Mend, Problem
+from submissions.recovery.listing_checks import capability_problems, facet_problems
+from submissions.recovery.problems import Kind, Look, Mend, Mends, Problem
 from submissions.recovery.provenance_checks import log_problems, unsigned_problems
 from submissions.recovery.sweep import GIVEN_UP_BY_QUEUE, put_back
 from submissions.states import ACTIVE_STATES
@@ -86,8 +86,8 @@ async def verify_store(env: WorkerEnv, *, repair: bool = False) -> StoreReport:
         except DatabaseError as error:
             report.problems.append(_unreadable(name, error))
             continue
-        for problem, mend in found:
-            await _add(env, report, problem, mend if repair else None)
+        for problem, mends in found:
+            await _add(env, report, problem, mends if repair else None)
     return report
 
 
@@ -95,16 +95,23 @@ def _unreadable(subject: str, error: DatabaseError) -> Problem:
     return Problem(Kind.UNREADABLE, subject, f"the rest of it could not be looked at: {error}")
 
 
-async def _add(env: WorkerEnv, report: StoreReport, problem: Problem, mend: Mend | None) -> None:
-    if mend is not None:
-        try:
-            reason = await writers.run(_in_transaction, env, mend)
-        except (VskillError, DatabaseError, ObjectDoesNotExist) as error:
-            # ObjectDoesNotExist: the row was deleted since it was looked at.
-            reason = str(error)
-        detail = f"{problem.detail}; not mended: {reason}" if reason else problem.detail
-        problem = replace(problem, detail=detail, repaired=not reason)
+async def _add(env: WorkerEnv, report: StoreReport, problem: Problem, mends: Mends | None) -> None:
+    if mends is not None:
+        parts = [mends] if callable(mends) else mends
+        reasons = [reason for mend in parts if (reason := await _mended(env, mend))]
+        left = f"{len(reasons)} of {len(parts)}, such as: " if len(parts) > 1 else ""
+        detail = f"{problem.detail}; not mended: {left}{reasons[0]}" if reasons else problem.detail
+        problem = replace(problem, detail=detail, repaired=not reasons)
     report.problems.append(problem)
+
+
+async def _mended(env: WorkerEnv, mend: Mend) -> str:
+    """Return why something was not mended, empty where it was."""
+    try:
+        return await writers.run(_in_transaction, env, mend)
+    except (VskillError, DatabaseError, ObjectDoesNotExist) as error:
+        # ObjectDoesNotExist: the row was deleted since it was looked at.
+        return str(error)
 
 
 def _in_transaction(env: WorkerEnv, mend: Mend) -> str:
@@ -235,20 +242,6 @@ def _index_again(env: WorkerEnv, wrong: list[int]) -> str:
     return ""
 
 
-def _capabilities(env: WorkerEnv) -> list[tuple[Problem, Mend]]:
-    wrong = wrong_capabilities(env)
-    if not wrong:
-        return []
-    detail = f"{len(wrong)} skills are listed by something else than their latest version can do"
-    return [(Problem(Kind.CAPABILITIES, "capabilities of skills", detail), partial(_renew_all, wrong=wrong))]
-
-
-def _renew_all(env: WorkerEnv, wrong: list[int]) -> str:
-    for number in wrong:
-        renew_capabilities(env, lock_skill(env, number))
-    return ""
-
-
 def _scans(env: WorkerEnv) -> list[tuple[Problem, Mend]]:
     missing = unnoted_scans(env).count()
     if not missing:
@@ -270,7 +263,9 @@ _LOOKS: Final[dict[str, Look]] = {
     # Before the documents, which are written through it.
     "index of the search": _search_index,
     "documents of the search": _documents,
-    "capabilities of skills": _capabilities,
+    "capabilities of skills": capability_problems,
+    # After the capabilities, which are written with their facets.
+    "facets of skills": facet_problems,
     "history of scans": _scans,
     "signatures": unsigned_problems,
     "log of verdicts": log_problems,

@@ -23,8 +23,8 @@ class Command(EnvironmentCommand):
     help = (
         "Find messages without a submission, submissions without a message, aliases that lead nowhere, entries whose "
         "columns disagree with their value, values that cannot be read, scans of submissions that are gone, "
-        "counts of lists, an index of the search and capabilities of skills that are wrong, versions that were not "
-        "signed, a log of verdicts that disagrees with itself or with its signed heads, and damaged files of the "
+        "counts of lists, an index of the search, capabilities and facets of skills that are wrong, versions that were "
+        "not signed, a log of verdicts that disagrees with itself or with its signed heads, and damaged files of the "
         "database. Changes nothing without --repair. "
         "Exit codes: 0 nothing is wrong, or all of it was mended; 2 something is left."
     )
