@@ -140,7 +140,8 @@ class PostgresqlEngine(SearchEngine):
         if not wanted:
             return FoundSkills([], 0, {})
         try:
-            rows, given = skills.values_list(*columns).query.sql_with_params()
+            # Written for this database; ``sql_with_params`` writes for the default one, which can be of another kind.
+            rows, given = skills.values_list(*columns).query.get_compiler(self.alias).as_sql()
         except EmptyResultSet:
             return super().read(alternatives, most, skills, columns, names_first=names_first, among=among, last=last)
         asked = [*self._terms.indexed(wanted), names_first, *self._terms.indexed_names(wanted)]

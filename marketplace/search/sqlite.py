@@ -126,7 +126,8 @@ class SqliteEngine(SearchEngine):
         where: list[str] = [f"{_FTS} MATCH %s"]
         given: list[Any] = [asked]
         if among and among[0].number <= self.most_among:
-            keys, parameters = among[0].keys.query.sql_with_params()
+            # Written for this database, which need not be of the kind of the default one.
+            keys, parameters = among[0].keys.query.get_compiler(self.alias).as_sql()
             where, given = [*where, f"{_KEY} IN ({keys})"], [*given, *parameters]
         if last is not None:
             where, given = [*where, f"{_KEY} <= %s"], [*given, last]
