@@ -104,8 +104,7 @@ def _measured(
 
 def _said(scanned: ScannedSkill) -> set[str]:
     rules = {f"{one.engine}/{one.rule_id}" for one in scanned.decision.findings if one.severity is not Severity.INFO}
-    capabilities = {*scanned.capabilities, *(name for one in scanned.results for name in one.capabilities)}
-    return rules | {f"capability/{name}" for name in capabilities}
+    return rules | {f"capability/{name}" for name in scanned.called}
 
 
 def _holds(finding: Finding) -> bool:

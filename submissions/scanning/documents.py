@@ -33,7 +33,9 @@ def _skill(skill: ScannedSkill) -> dict[str, Any]:
         "reasons": list(decision.reasons),
         "contentHash": skill.content_hash,
         "policyHash": decision.policy_hash,
-        "capabilities": sorted({*skill.capabilities, *(name for one in skill.results for name in one.capabilities)}),
+        "asksFor": list(skill.asks_for.names),
+        "leftUnread": skill.asks_for.unread,
+        "capabilities": skill.called,
         "findings": [finding.as_json() for finding in decision.findings if finding not in unread],
         "notLookedAt": [
             {

@@ -8,9 +8,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from marketplace.coverage import add_up
+from marketplace.capabilities import Capabilities, is_left_unread
+from marketplace.coverage import Coverage, add_up
+from marketplace.skills.capability_names import asked_names
 from submissions.source.file_source import FileSource
-from submissions.verification.engines.base import Engine, EngineResult
+from submissions.verification.engines.base import Engine, EngineResult, contract_in
 from submissions.verification.errors import InvalidPackage
 from submissions.verification.findings import Finding, FindingKind
 from submissions.verification.package_verdict import decide_format, decide_package
@@ -27,7 +29,8 @@ class ScannedSkill:
     """One skill with its verdict.
 
     ``path`` is its folder below the folder that was scanned, '' for that folder itself. ``content_hash`` is empty and
-    ``runs`` has nothing where the format needs a change first: no engine reads such a skill.
+    ``runs`` has nothing where the format needs a change first: no engine reads such a skill. ``capabilities`` are those
+    that the pre-scan found.
     """
 
     path: str
@@ -44,12 +47,30 @@ class ScannedSkill:
         return tuple(run.result for run in self.runs)
 
     @property
+    def called(self) -> list[str]:
+        """Return what it can do as the engines and the pre-scan call it, in order."""
+        return sorted({*self.capabilities, *(name for one in self.results for name in one.capabilities)})
+
+    @property
+    def asks_for(self) -> Capabilities:
+        """Return what it asks for, as pages and API would say of it."""
+        names = asked_names(self.called, contract_in(self.results))
+        return Capabilities(names, unread=is_left_unread(self.decision.verdict.value, self._coverage))
+
+    @property
     def not_looked_at(self) -> tuple[Finding, ...]:
         """Return what no engine has read, but for files that hold data alone."""
-        notes = [finding for finding in self.decision.findings if finding.kind is FindingKind.COVERAGE]
+        unread = set(self._coverage.unread) - self.inert
+        return tuple(finding for finding in self._coverage_notes if finding.file in unread)
+
+    @property
+    def _coverage_notes(self) -> list[Finding]:
+        return [finding for finding in self.decision.findings if finding.kind is FindingKind.COVERAGE]
+
+    @property
+    def _coverage(self) -> Coverage:
         statuses = {result.engine: result.status.value for result in self.results}
-        unread = set(add_up(statuses, ((one.engine, one.file, one.why) for one in notes)).unread) - self.inert
-        return tuple(finding for finding in notes if finding.file in unread)
+        return add_up(statuses, ((one.engine, one.file, one.why) for one in self._coverage_notes))
 
 
 async def _measure(engine: Engine, package: SkillPackage) -> EngineRun:

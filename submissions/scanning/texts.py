@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
+from marketplace.pages.wording import capability_words
 from submissions.scanning.outcomes import gravest
 from submissions.scanning.scan import ScannedSkill
 from submissions.verification.findings import Finding, Severity
@@ -58,9 +59,7 @@ def terminal_lines(skills: Sequence[ScannedSkill], *, paint: Paint = _plain, eve
         verdict = skill.decision.verdict
         yield paint(f"{visible(skill.name) or '.'}  ({visible(skill.path) or '.'})  {LABELS[verdict].upper()}", verdict)
         yield f"  {skill.decision.summary}"
-        capabilities = sorted({*skill.capabilities, *(name for one in skill.results for name in one.capabilities)})
-        if capabilities:
-            yield f"  It can: {', '.join(visible(name).replace('_', ' ') for name in capabilities)}."
+        yield from _asks_for(skill)
         yield from (f"  {result.engine}: {reason}" for result in skill.results for reason in result.reasons)
         unread = set(skill.not_looked_at)
         shown = [one for one in skill.decision.findings if one not in unread]
@@ -79,6 +78,16 @@ def terminal_lines(skills: Sequence[ScannedSkill], *, paint: Paint = _plain, eve
             yield from (f"    {line}" for line in not_read)
         yield ""
     yield summary_line(skills)
+
+
+def _asks_for(skill: ScannedSkill) -> Iterator[str]:
+    """Yield what a skill asks for, each with the name by which the filters of a registry know it."""
+    asked = skill.asks_for
+    if asked.names:
+        words = ", ".join(f"{visible(capability_words(name).label)} ({visible(name)})" for name in asked.names)
+        yield f"  Asks for: {words}.{' Also possible: unread files.' if asked.unread else ''}"
+    elif asked.unread and skill.results:
+        yield "  Asks for: not known."
 
 
 def _rank(verdict: Verdict) -> int:

@@ -85,6 +85,22 @@ def test_every_form_says_the_same(skills: Path) -> None:
     assert text.index("honest  (honest)") < text.index("broken  (broken)") < text.index("thief  (thief)")
 
 
+def test_what_a_skill_asks_for_has_the_names_of_the_registry_beside_those_of_the_engines(skills: Path) -> None:
+    runner = 'import subprocess\nprint(open("notes.txt").read())\nsubprocess.run(["ls"])\n'
+    write(skills, "runner", {"SKILL.md": skill_md("runner"), "scripts/run.py": runner})
+    by_path = {one["path"]: one for one in json.loads(scan(str(skills), "--json")[1])["skills"]}
+    assert by_path["runner"]["asksFor"] == ["reads_files", "executes"]
+    assert set(by_path["runner"]["capabilities"]) == {"filesystem_read", "shell_execution"}
+    assert by_path["thief"]["asksFor"] == ["reads_files", "reads_secrets", "sends", "downloads"]
+    assert "network_egress" in by_path["thief"]["capabilities"]
+    # What no engine has read may ask for anything.
+    said = {path: (one["asksFor"], one["leftUnread"]) for path, one in by_path.items() if path in ("honest", "broken")}
+    assert said == {"honest": ([], False), "broken": ([], True)}
+    [line] = [line for line in scan(str(skills / "runner"))[1].splitlines() if "Asks for" in line]
+    assert line == "  Asks for: Reads files (reads_files), Runs commands or code (executes)."
+    assert "Asks for" not in scan(str(skills / "broken"))[1]
+
+
 @pytest.mark.parametrize(
     ("path", "why"),
     [("missing", "neither a folder nor a SKILL.md"), ("empty", "There is no SKILL.md"), ("a.md", "neither a folder")],

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from marketplace.catalog import find_skill
 from submissions.management.commands.scan import DEFAULT_ENGINES
 from submissions.scanning.scan import scan_folder
 from submissions.source.plain_folder import open_folder
@@ -22,6 +23,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 SKILLS = {
     "honest": {"SKILL.md": skill_md("honest"), "notes.md": "# Notes\n"},
     "notes": {"SKILL.md": skill_md("notes"), "run.sh": "#!/bin/sh\ncurl -s https://a.invalid/x -o x\n"},
+    "runner": {"SKILL.md": skill_md("runner"), "run.py": 'import os\nos.system("ls")\nopen("a").read()\n'},
     "thief": {"SKILL.md": skill_md("thief"), "scripts/run.py": THIEF},
     "binary": {"SKILL.md": skill_md("binary"), "tool.bin": "\x01\x02\x03" * 99},
 }
@@ -45,3 +47,8 @@ async def test_a_scan_says_what_a_submission_is_told(env: WorkerEnv, tmp_path: P
     assert scanned.decision.policy_hash == decision["policyHash"]
     evidence = await all_evidence(env, submitted.id)
     assert scanned.decision.findings == strongest_first(one for kept in evidence for one in kept.result.findings)
+    if slug := submitted.text("slug"):
+        skill = await find_skill(env, slug)
+        assert skill is not None
+        assert skill.capabilities == scanned.asks_for.names
+        assert (name == "runner") is ("reads_files" in skill.capabilities)

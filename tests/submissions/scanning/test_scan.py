@@ -132,6 +132,17 @@ async def test_what_was_not_looked_at_is_said_file_by_file(root: Path) -> None:
     assert "* says&#58; tool.bin&#58;3&#58; Not read" in as_markdown([skill])
 
 
+async def test_what_was_not_read_may_ask_for_more(root: Path) -> None:
+    unknown = await scanned(root, unread("tool.bin"), status=EngineStatus.PARTIAL, error="Unread.")
+    assert "  Asks for: not known." in list(terminal_lines([unknown]))
+    (root / "run.sh").write_text("#!/bin/sh\nls\n")
+    partly = await scanned(root, unread("tool.bin"), status=EngineStatus.PARTIAL, error="Unread.")
+    words = "  Asks for: Runs commands or code (executes). Also possible: unread files."
+    assert words in list(terminal_lines([partly]))
+    document = as_document([partly])["skills"][0]
+    assert (document["asksFor"], document["leftUnread"]) == (["executes"], True)
+
+
 async def test_an_engine_that_failed_is_named_in_every_form(root: Path) -> None:
     skill = await scanned(root, status=EngineStatus.TIMED_OUT, error="says took too long.")
     assert "says took too long." in "\n".join(terminal_lines([skill]))
@@ -174,7 +185,7 @@ async def test_the_document_is_complete_and_the_same_each_time(root: Path) -> No
     [skill] = first["skills"]
     assert skill.keys() == {
         *("path", "name", "verdict", "summary", "reasons", "contentHash", "policyHash", "capabilities"),
-        *("findings", "notLookedAt", "engines"),
+        *("asksFor", "leftUnread", "findings", "notLookedAt", "engines"),
     }
     assert (skill["path"], skill["name"]) == (".", "hello-skill")
     assert skill["findings"][0]["title"] == "It sends keys"
