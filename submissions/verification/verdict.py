@@ -11,8 +11,10 @@ from enum import StrEnum
 from typing import Final
 
 from marketplace.coverage import Coverage, add_up
+from marketplace.pages.wording import capability_words
+from marketplace.skills.capability_names import asked_names
 from submissions.verification import structure
-from submissions.verification.engines.base import EngineResult, EngineStatus
+from submissions.verification.engines.base import EngineResult, EngineStatus, contract_in
 from submissions.verification.findings import Finding, FindingKind, Severity, strongest_first
 
 # Part of the key of a decision. Raise it with every change of the rules below.
@@ -234,7 +236,8 @@ def _publishable(
     if not findings and not capabilities:
         return Verdict.CLEAR, "No known pattern found.", []
     reasons = [_sentence(finding) for finding in strongest_first(findings)]
-    reasons += [f"It can: {name.replace('_', ' ')}." for name in capabilities]
+    asked = asked_names(capabilities, contract_in(results))
+    reasons += [f"Asks for: {capability_words(name).label}." for name in asked]
     if any(finding.waived for finding in findings):
         return Verdict.NOTES, WAIVED, reasons
     if any(finding.kind is not FindingKind.LINT for finding in findings):

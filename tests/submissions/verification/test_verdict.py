@@ -173,7 +173,7 @@ def test_what_our_own_look_at_the_files_shows_is_said_beside_the_engines() -> No
     decision = decide([], [result(capabilities=("filesystem_read",))], POLICY, capabilities=("shell_execution",))
     assert (decision.verdict, decision.reasons) == (
         Verdict.NOTES,
-        ("It can: filesystem read.", "It can: shell execution."),
+        ("Asks for: Reads files.", "Asks for: Runs commands or code."),
     )
 
 
