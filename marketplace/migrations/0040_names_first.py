@@ -82,10 +82,11 @@ FIND = f"""
         END IF;
     END $$
 """  # noqa: S608 - our own names
+# Publications wait meanwhile, at 110,000 skills for half a second.
+LOCK = f"LOCK TABLE {DOCUMENTS} IN SHARE ROW EXCLUSIVE MODE"
 STATEMENTS = (
-    # Publications wait meanwhile, at 110,000 skills for half a second: one whose words the old function adds would be
-    # committed unseen.
-    f"LOCK TABLE {DOCUMENTS} IN SHARE ROW EXCLUSIVE MODE",
+    # The words of one that still has the old function would be committed unseen.
+    LOCK,
     f'CREATE TABLE {NAMED} (word text COLLATE "C" NOT NULL)',
     f"CREATE INDEX {NAMED}_word ON {NAMED} (word)",
     ADD.format(added=WORDS_ADDED + NAMES_ADDED),
@@ -93,6 +94,8 @@ STATEMENTS = (
     FIND,
 )
 BACKWARDS = (
+    # One that still has this function would fail, because the table is gone.
+    LOCK,
     f"DROP FUNCTION {DOCUMENTS}_found",
     ADD.format(added=WORDS_ADDED),
     f"DROP TABLE {NAMED}",

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
+from functools import partial
+from importlib import import_module
 from typing import Any
 
 import pytest
 from asgiref.sync import async_to_sync
-from django.db import connection, transaction
+from django.db import connection, connections, transaction
 from django.test.utils import CaptureQueriesContext
 
 from marketplace.models import SearchDocument, SkillEntry
@@ -19,9 +21,12 @@ from marketplace.skills.answers import search_sync
 from marketplace.skills.search_check import renew_positions
 from submissions.recovery.problems import Kind
 from submissions.recovery.verify_store import verify_store
+from tests.end_to_end.processes import until
 from tests.marketplace.factories import publish_example
 from tests.marketplace.search.documents import write_documents
 from vskill.environments import WorkerEnv
+
+migration = import_module("marketplace.migrations.0040_names_first")
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -168,3 +173,27 @@ def test_an_index_of_popular_skills_that_lacks_one_is_found_and_built_anew(env: 
     with transaction.atomic(using=env.database):
         engine.rebuild()
     assert engine.fault() == ""
+
+
+def test_what_is_published_while_the_words_of_names_are_dropped_and_made_again_is_found(env: WorkerEnv) -> None:
+    with ThreadPoolExecutor(1) as publisher:
+
+        def publish(name: str) -> None:
+            with closing(connections[env.database]):
+                publish_example(env, name=name, skill_path=name)
+
+        for number, statements in enumerate((migration.BACKWARDS, migration.STATEMENTS)):
+            with transaction.atomic(), connection.cursor() as cursor:
+                for statement in statements:
+                    cursor.execute(statement)
+                published = publisher.submit(publish, f"unseen{number}")
+                until(partial(_waits_or_ended, published))
+            published.result()
+    assert problems(env) == []
+    assert [hit.skill.slug for hit in search_sync(env, "unseen")] == ["unseen1", "unseen0"]
+
+
+def _waits_or_ended(work: Future[None]) -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT COUNT(*) FROM pg_locks WHERE NOT granted")
+        return work.done() or cursor.fetchone() != (0,)
