@@ -145,7 +145,7 @@ class FilteredSkills:
 
     def _rarest_first(self, without: str = "") -> list[str]:
         names = [name for name in self._facets if name != without] if self._storable else []
-        return sorted(names, key=self._known.__getitem__)
+        return sorted(names, key=lambda name: self._known[name])
 
     def _are_few(self, without: str = "", *, most: int | None = None) -> bool:
         """Return whether one of the facets leaves few skills, at most ``most``, by default ``_FEW``."""

@@ -80,9 +80,10 @@ def test_facets_count_what_choosing_them_would_give(env: WorkerEnv) -> None:
 
 @pytest.mark.parametrize("name", ["query", "publisher", "verdict", "license", "tag", "capability", "agent", "prefix"])
 @pytest.mark.parametrize("value", ["\0", "a\0b", "\ud800"])
-def test_a_value_that_no_database_can_hold_has_an_empty_list(env: WorkerEnv, name: str, value: str) -> None:
+@pytest.mark.parametrize("words", ["", "hello"])
+def test_a_value_that_no_database_can_hold_has_an_empty_list(env: WorkerEnv, name: str, value: str, words: str) -> None:
     publish_example(env)
-    filters = SkillFilters(**{name: value})
+    filters = SkillFilters(**{"query": words, name: value})
 
     assert list_skills(env, filters, count=True).total == (0, False)
     assert sum(len(facet_counts(env, filters)[other]) for other in ("verdict", "publisher") if other != name) == 0
