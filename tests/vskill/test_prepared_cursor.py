@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from typing import Any
 
 import pytest
-from django.db import DatabaseError, connection, transaction
+from django.db import DatabaseError, connection, connections, transaction
 
 from vskill.db import prepared_cursor
 from vskill.environments import WorkerEnv
@@ -69,3 +71,36 @@ def test_the_limit_of_the_session_ends_such_a_statement(env: WorkerEnv) -> None:
         prepared_cursor(env.database) as cursor,
     ):
         cursor.execute("SELECT pg_sleep(%(seconds)s)", {"seconds": 60})
+
+
+def on_another_connection(env: WorkerEnv, statement: str) -> None:
+    def execute() -> None:
+        with closing(connections[env.database]) as other, other.cursor() as cursor:
+            cursor.execute(statement)
+
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(execute).result()
+
+
+def read_all(env: WorkerEnv) -> list[Any]:
+    with prepared_cursor(env.database) as cursor:
+        cursor.execute("SELECT text FROM changed")
+        return list(cursor.fetchall())
+
+
+@on_postgres
+@pytest.mark.django_db(transaction=True)
+def test_a_statement_is_answered_after_a_column_got_another_type(env: WorkerEnv) -> None:
+    on_another_connection(env, "CREATE TABLE changed AS SELECT 'one'::varchar(10) AS text")
+    try:
+        for length in (20, 30):
+            assert read_all(env) == [("one",)]
+            on_another_connection(env, f"ALTER TABLE changed ALTER COLUMN text TYPE varchar({length})")
+        assert read_all(env) == [("one",)]
+        # In a transaction, the one after it is answered.
+        on_another_connection(env, "ALTER TABLE changed ALTER COLUMN text TYPE varchar(40)")
+        with pytest.raises(DatabaseError, match="result type"), transaction.atomic(using=env.database):
+            read_all(env)
+        assert read_all(env) == [("one",)]
+    finally:
+        on_another_connection(env, "DROP TABLE changed")

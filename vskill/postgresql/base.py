@@ -44,7 +44,16 @@ class _PreparedCursor(psycopg.Cursor[Any]):
 
     def execute(self, query: Any, params: Any = None, **options: Any) -> Any:
         """Execute a statement, with its values beside it and not in its text."""
-        return super().execute(query, params, **{**options, "prepare": True})
+        prepared = {**options, "prepare": True}
+        try:
+            return super().execute(query, params, **prepared)
+        except psycopg.errors.FeatureNotSupported:
+            # A migration has given a column another type since, as it may while this release runs. After a transaction
+            # that is rolled back the driver forgets what is prepared by itself.
+            if self.connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
+                raise
+            self.connection.execute("DEALLOCATE ALL")
+            return super().execute(query, params, **prepared)
 
 
 class _Operations(DatabaseOperations):
