@@ -79,8 +79,19 @@ class SqliteEngine(SearchEngine):
         """Return what FTS5 is asked for, empty where some term of each alternative begins no word."""
         self.expect({term for terms in wanted for term in terms})
         possible = [terms for terms in wanted if terms and all(self._found[term] for term in terms)]
-        asked = " OR ".join(f"({' AND '.join(map(self._asked, terms))})" for terms in possible)
+        asked = self._any_of(possible)
         return f"name : ({asked})" if asked and in_names else asked
+
+    def _any_of(self, possible: Alternatives) -> str:
+        """Return a query for one of the alternatives, in which the term with the most words stands once."""
+        each = {term for terms in possible for term in terms}
+        widest = max(each, key=lambda term: (len(term) <= _INDEXED_LENGTH, len(self._found[term]), term), default="")
+        rests = [[term for term in terms if term != widest] for terms in possible if widest in terms]
+        if len(rests) < 2 or not all(rests):
+            return " OR ".join(f"({' AND '.join(map(self._asked, terms))})" for terms in possible)
+        once = f"({self._asked(widest)} AND ({self._any_of(rests)}))"
+        others = [terms for terms in possible if widest not in terms]
+        return f"{once} OR {self._any_of(others)}" if others else once
 
     def _asked(self, term: str) -> str:
         """Return a term as FTS5 is asked for it: each word that begins with it, or the beginning."""
