@@ -157,6 +157,24 @@ async def _ask(clients: Mapping[str, AsyncClient], visitor: AsyncClient, times: 
     assert answer.status_code in FINE, (address.path, answer.status_code)
 
 
+async def _ask_in_rounds(
+    ask: Callable[[Address], Awaitable[None]],
+    chance: random.Random,
+    beside: tuple[Address, ...],
+    between: int,
+    rounds: int,
+    asked: list[Address],
+) -> None:
+    """Ask for all of ``asked`` in each round in another order, and after ``between`` of them for what is ``beside``."""
+    for _round in range(rounds):
+        chance.shuffle(asked)
+        for number, address in enumerate(asked):
+            if number % between == 0:
+                for one in beside:
+                    await ask(one)
+            await ask(address)
+
+
 async def measure(env: WorkerEnv, rounds: int) -> dict[str, Any]:
     """Return the 95th percentile and the median of each address, in times those of its trivial page.
 
@@ -176,17 +194,7 @@ async def measure(env: WorkerEnv, rounds: int) -> dict[str, Any]:
     times.clear()
     # As the web process does at the end of its start.
     keep_what_is_loaded()
-    chance = random.Random(1)
-
-    async def run(rounds: int, asked: list[Address]) -> None:
-        for _round in range(rounds):
-            chance.shuffle(asked)
-            for number, address in enumerate(asked):
-                if number % _BETWEEN == 0:
-                    await ask(TRIVIAL)
-                    await ask(TRIVIAL_ADMIN)
-                await ask(address)
-
+    run = partial(_ask_in_rounds, ask, random.Random(1), (TRIVIAL, TRIVIAL_ADMIN), _BETWEEN)
     await run(rounds, addresses)
     trivial = {True: _p95(times[TRIVIAL_ADMIN]), False: _p95(times[TRIVIAL])}
     # Of few requests one or two outliers decide: what seems to miss its bar is asked again.
@@ -228,12 +236,7 @@ async def measure_set(_env: WorkerEnv, rounds: int) -> dict[str, Any]:
 
     async def run(rounds: int, asked: list[Address], between: int) -> dict[str, float]:
         times.clear()
-        for _round in range(rounds):
-            chance.shuffle(asked)
-            for number, address in enumerate(asked):
-                if number % between == 0:
-                    await ask(TRIVIAL)
-                await ask(address)
+        await _ask_in_rounds(ask, chance, (TRIVIAL,), between, rounds, asked)
         beside = _p95(times[TRIVIAL])
         return {one.path: _p95(times[one]) / beside for one in asked}
 

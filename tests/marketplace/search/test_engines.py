@@ -47,6 +47,13 @@ def sample_every_document() -> None:
             )
 
 
+def ask_by(monkeypatch: pytest.MonkeyPatch, frequent: int, words: int) -> None:
+    """Have the indexes asked for so many words of a term at most, and what so many of the sample have be frequent."""
+    monkeypatch.setattr("marketplace.search.postgresql_terms._FREQUENT", frequent)
+    for engine_module in ("postgresql_terms", "sqlite"):
+        monkeypatch.setattr(f"marketplace.search.{engine_module}._MOST_WORDS", words)
+
+
 def has_all(text: str, asked: Sequence[Sequence[str]]) -> bool:
     """Return whether every term of one of the alternatives begins a word of a text."""
     return any(all(f" {term}" in f" {text}" for term in one) for one in asked)
@@ -56,9 +63,7 @@ def has_all(text: str, asked: Sequence[Sequence[str]]) -> bool:
 def test_what_is_found_is_what_has_all_terms_however_the_index_is_asked(
     env: WorkerEnv, monkeypatch: pytest.MonkeyPatch, frequent: int, words: int
 ) -> None:
-    monkeypatch.setattr("marketplace.search.postgresql_terms._FREQUENT", frequent)
-    for engine_module in ("postgresql_terms", "sqlite"):
-        monkeypatch.setattr(f"marketplace.search.{engine_module}._MOST_WORDS", words)
+    ask_by(monkeypatch, frequent, words)
     chance = random.Random(frequent)
     write_documents(env, (" ".join(chance.sample(WORDS, 3)) for _ in range(60)))
     sample_every_document()
@@ -93,9 +98,7 @@ def test_what_is_found_is_what_has_all_terms_however_the_index_is_asked(
 def test_what_is_named_by_all_terms_comes_before_what_has_them_elsewhere(
     env: WorkerEnv, monkeypatch: pytest.MonkeyPatch, frequent: int, words: int
 ) -> None:
-    monkeypatch.setattr("marketplace.search.postgresql_terms._FREQUENT", frequent)
-    for engine_module in ("postgresql_terms", "sqlite"):
-        monkeypatch.setattr(f"marketplace.search.{engine_module}._MOST_WORDS", words)
+    ask_by(monkeypatch, frequent, words)
     chance = random.Random(frequent)
     texts = [" ".join(chance.sample(WORDS, 3)) for _ in range(60)]
     write_documents(env, (text.split()[0] for text in texts), bodies=texts)
